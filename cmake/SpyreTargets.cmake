@@ -1,0 +1,43 @@
+# How one layer becomes one CMake target.
+#
+#   spyre_layer(layout SOURCES a.cpp b.cpp DEPS arch base LIBS hwy::hwy TESTS a_test.cpp)
+#
+# makes the static library spyre_layout, links it with the layers it may know, and makes one test program,
+# spyre_layout_test, whose cases run under `ctest -L unit`.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+add_library(spyre_options INTERFACE)
+target_include_directories(spyre_options INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_options(spyre_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers -Werror)
+if(SPYRE_SANITIZE)
+  target_compile_options(spyre_options INTERFACE -fsanitize=${SPYRE_SANITIZE} -fno-omit-frame-pointer -g)
+  target_link_options(spyre_options INTERFACE -fsanitize=${SPYRE_SANITIZE})
+endif()
+
+function(spyre_layer NAME)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LIBS;TESTS;TEST_DEPS" ${ARGN})
+  add_library(spyre_${NAME} STATIC ${ARG_SOURCES})
+  list(TRANSFORM ARG_DEPS PREPEND spyre_)
+  target_link_libraries(spyre_${NAME} PUBLIC spyre_options ${ARG_DEPS} ${ARG_LIBS})
+  if(SPYRE_BUILD_TESTS AND ARG_TESTS)
+    list(TRANSFORM ARG_TEST_DEPS PREPEND spyre_)
+    add_executable(spyre_${NAME}_test ${ARG_TESTS})
+    target_link_libraries(spyre_${NAME}_test PRIVATE spyre_${NAME} ${ARG_TEST_DEPS} GTest::gmock GTest::gtest_main)
+    gtest_discover_tests(spyre_${NAME}_test TEST_PREFIX "${NAME}." PROPERTIES LABELS unit DISCOVERY_TIMEOUT 60)
+  endif()
+endfunction()
+if(SPYRE_BUILD_TESTS)
+  include(GoogleTest)
+endif()

@@ -1,0 +1,136 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+
+#include "spyre/base/json.h"
+#include "spyre/base/log.h"
+#include "spyre/base/result.h"
+#include "spyre/base/settings.h"
+#include "spyre/base/text.h"
+#include "spyre/base/thread_pool.h"
+#include "spyre/base/units.h"
+
+namespace spyre {
+namespace {
+
+using ::testing::HasSubstr;
+
+Result<int> half_of_even(int n) {
+  if (n % 2 != 0) {
+    return Error(ErrorKind::kInvalidArgument, "odd").note("found 3").try_instead("an even number");
+  }
+  return n / 2;
+}
+
+Result<int> quarter(int n) {
+  SPYRE_ASSIGN_OR_RETURN(const int half, half_of_even(n));
+  return half_of_even(half);
+}
+
+TEST(Result, PassesTheFirstErrorUpUnchanged) {
+  EXPECT_EQ(quarter(8).value(), 2);
+  EXPECT_EQ(quarter(6).error().message, "odd");
+  EXPECT_EQ(quarter(3).error().to_string(), "odd\n  note found 3\n  try  an even number");
+}
+
+TEST(Result, AskingAnErrorForItsValueIsABug) {
+  EXPECT_THROW((void)half_of_even(3).value(), InternalError);
+}
+
+TEST(Units, CountsOfOneKindAddAndDivide) {
+  EXPECT_EQ(kibibytes(2) + Bytes(1), Bytes(2049));
+  EXPECT_EQ(mebibytes(1) / Bytes(128), 8192);
+  EXPECT_EQ(round_up(Bytes(129), Bytes(128)), Bytes(256));
+  static_assert(!std::is_convertible_v<Bytes, Sticks>);
+}
+
+TEST(Text, HumanBytesKeepsSmallCountsExact) {
+  EXPECT_EQ(human_bytes(Bytes(391)), "391 B");
+  EXPECT_EQ(human_bytes(Bytes(1536)), "1.50 KiB");
+  EXPECT_EQ(human_bytes(gibibytes(128)), "128.00 GiB");
+}
+
+TEST(Text, SplitTrimsBlanksAndKeepsEmptyParts) {
+  EXPECT_THAT(split_trimmed("0, 2 ,,3", ','), ::testing::ElementsAre("0", "2", "", "3"));
+  EXPECT_THAT(split_trimmed("", ','), ::testing::IsEmpty());
+}
+
+TEST(Json, ParseErrorNamesTheOrigin) {
+  EXPECT_THAT(parse_json("{\"a\": }", "bundle/sdsc_0.json").error().message, HasSubstr("bundle/sdsc_0.json"));
+}
+
+TEST(Json, KeepsKeyOrder) {
+  EXPECT_EQ(parse_json(R"({"b":1,"a":2})", "x").value().dump(), R"({"b":1,"a":2})");
+}
+
+TEST(Log, GoesToTheSinkOnly) {
+  std::string seen;
+  LogSink before = set_log_sink([&](LogLevel level, std::string_view layer, std::string_view text) {
+    seen = std::string(to_string(level)) + "/" + std::string(layer) + "/" + std::string(text);
+  });
+  log(LogLevel::kWarning, "runtime", "hello");
+  set_log_sink(std::move(before));
+  EXPECT_EQ(seen, "warning/runtime/hello");
+}
+
+TEST(Settings, TableIsSortedAndNamesAreUnique) {
+  const auto rows = all_settings();
+  EXPECT_TRUE(std::is_sorted(rows.begin(), rows.end(), [](auto& a, auto& b) { return a.name < b.name; }));
+  EXPECT_EQ(std::adjacent_find(rows.begin(), rows.end(), [](auto& a, auto& b) { return a.name == b.name; }),
+            rows.end());
+}
+
+TEST(Settings, EveryFallbackHasTheTypeOfItsRow) {
+  for (const Setting& row : all_settings()) {
+    const auto index = row.fallback.index();
+    const size_t expected = row.type == SettingType::kBool    ? 0
+                            : row.type == SettingType::kInt   ? 1
+                            : row.type == SettingType::kFloat ? 2
+                                                              : 3;
+    EXPECT_EQ(index, expected) << row.name;
+  }
+}
+
+TEST(Settings, MalformedValueSaysWhatIsAllowed) {
+  setenv("SENCORES", "33", 1);
+  EXPECT_EQ(read_int("SENCORES").error().message, "SENCORES='33' is not allowed: expected 1 to 32");
+  setenv("SENCORES", "7", 1);
+  EXPECT_EQ(read_int("SENCORES").value(), 7);
+  unsetenv("SENCORES");
+  EXPECT_EQ(read_int("SENCORES").value(), 32);
+}
+
+TEST(Settings, BoolTakesUpstreamsWords) {
+  for (const char* word : {"0", "false", "off", "OFF"}) {
+    setenv("TORCH_SPYRE_DOWNCAST_WARN", word, 1);
+    EXPECT_FALSE(read_bool("TORCH_SPYRE_DOWNCAST_WARN").value()) << word;
+  }
+  unsetenv("TORCH_SPYRE_DOWNCAST_WARN");
+}
+
+TEST(ParallelFor, CoversTheRangeOnceAndRethrows) {
+  std::vector<int> hits(100'003);
+  parallel_for(static_cast<int64_t>(hits.size()), 100, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      ++hits[static_cast<size_t>(i)];
+    }
+  });
+  EXPECT_EQ(std::accumulate(hits.begin(), hits.end(), 0), 100'003);
+  EXPECT_EQ(*std::max_element(hits.begin(), hits.end()), 1);
+  EXPECT_THROW(parallel_for(1000, 1, [](int64_t, int64_t) { throw std::runtime_error("x"); }),
+               std::runtime_error);
+}
+
+TEST(ParallelFor, NestedCallsStayOnTheirThread) {
+  std::atomic<int> sum{0};
+  parallel_for(
+      8, 1, [&](int64_t, int64_t) { parallel_for(10, 1, [&](int64_t b, int64_t e) { sum += int(e - b); }); });
+  EXPECT_EQ(sum % 10, 0);
+  EXPECT_GT(sum, 0);
+}
+
+}  // namespace
+}  // namespace spyre
