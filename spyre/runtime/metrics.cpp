@@ -1,0 +1,83 @@
+#include "spyre/runtime/metrics.h"
+
+#include <array>
+#include <atomic>
+
+namespace spyre {
+namespace {
+
+constexpr auto kMetrics = static_cast<size_t>(Metric::kCount);
+std::array<std::atomic<int64_t>, kMetrics> counters;
+
+std::atomic<int64_t>& counter(Metric metric) {
+  return counters[static_cast<size_t>(metric)];
+}
+
+}  // namespace
+
+std::string_view to_string(Metric metric) {
+  switch (metric) {
+    case Metric::kAllocations:
+      return "allocations";
+    case Metric::kFrees:
+      return "frees";
+    case Metric::kAllocationRetries:
+      return "allocation_retries";
+    case Metric::kOutOfMemory:
+      return "out_of_memory";
+    case Metric::kTransfersToDevice:
+      return "transfers_to_device";
+    case Metric::kBytesToDevice:
+      return "bytes_to_device";
+    case Metric::kTransfersToHost:
+      return "transfers_to_host";
+    case Metric::kBytesToHost:
+      return "bytes_to_host";
+    case Metric::kTransfersBetween:
+      return "transfers_between";
+    case Metric::kBytesBetween:
+      return "bytes_between";
+    case Metric::kLaunches:
+      return "launches";
+    case Metric::kWorkEnqueued:
+      return "work_enqueued";
+    case Metric::kWorkInline:
+      return "work_inline";
+    case Metric::kWorkFailed:
+      return "work_failed";
+    case Metric::kStreamSyncs:
+      return "stream_syncs";
+    case Metric::kDeviceSyncs:
+      return "device_syncs";
+    case Metric::kEventsRecorded:
+      return "events_recorded";
+    case Metric::kCount:
+      break;
+  }
+  return "unknown";
+}
+
+void count(Metric metric, int64_t amount) {
+  counter(metric).fetch_add(amount, std::memory_order_relaxed);
+}
+
+int64_t metric(Metric metric) {
+  return counter(metric).load(std::memory_order_relaxed);
+}
+
+std::map<std::string, int64_t> metrics_snapshot() {
+  std::map<std::string, int64_t> out;
+  for (size_t i = 0; i < kMetrics; ++i) {
+    const auto which = static_cast<Metric>(i);
+    out.emplace(to_string(which), metric(which));
+  }
+  return out;
+}
+
+void reset_metrics() {
+  for (auto& each : counters) {
+    each.store(0, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace spyre

@@ -1,0 +1,160 @@
+#include "spyre/runtime/runtime.h"
+
+#include <fmt/format.h>
+
+#include "spyre/base/log.h"
+#include "spyre/base/settings.h"
+#include "spyre/runtime/fork.h"
+#include "spyre/runtime/visible_devices.h"
+
+namespace spyre {
+namespace {
+
+CardMode card_mode(std::string_view name) {
+  return name == "VF" ? CardMode::kVf : name == "PF" ? CardMode::kPf : CardMode::kMock;
+}
+
+Result<CardOptions> read_card_options() {
+  CardOptions options;
+  SPYRE_ASSIGN_OR_RETURN(const std::string mode, read_string("FLEX_DEVICE"));
+  options.memory.mode = card_mode(mode);
+  SPYRE_ASSIGN_OR_RETURN(const int64_t gib, read_int("SPYRE_CARD_MEMORY_GIB"));
+  options.memory.tensor_memory = gibibytes(gib);
+  SPYRE_ASSIGN_OR_RETURN(const int64_t streams, read_int("TORCH_SPYRE_NUM_HOST_COMPUTE_STREAMS"));
+  options.host_compute_streams = static_cast<int>(streams);
+  return options;
+}
+
+bool is_compile_worker() {
+  const Result<bool> worker = read_bool("IS_INDUCTOR_SPAWNED_SUBPROCESS");
+  return worker.ok() && worker.value();
+}
+
+}  // namespace
+
+Runtime& Runtime::instance() {
+  static Runtime* const runtime = new Runtime(spyre_card());
+  return *runtime;
+}
+
+Runtime::Runtime(const Machine& machine, Fence fence) : machine_(machine), fence_(fence) {}
+
+Runtime::~Runtime() {
+  shutdown();
+}
+
+Result<int> Runtime::device_count() const {
+  if (state_.load(std::memory_order_acquire) != State::kNotStarted) {
+    return static_cast<int>(visible_.size());
+  }
+  SPYRE_ASSIGN_OR_RETURN(const std::vector<int> visible, visible_devices());
+  return static_cast<int>(visible.size());
+}
+
+bool Runtime::in_bad_fork() const {
+  return forked_after_start() || is_compile_worker();
+}
+
+Status Runtime::check_usable() const {
+  SPYRE_TRY(check_process());
+  if (state_.load(std::memory_order_acquire) == State::kShutDown) {
+    return Error(ErrorKind::kShutdown, "the Spyre runtime was shut down")
+        .note("it does not start twice in one process");
+  }
+  return {};
+}
+
+Status Runtime::start() {
+  SPYRE_TRY(check_usable());
+  if (started()) {
+    return {};
+  }
+  if (is_compile_worker()) {
+    return Error(ErrorKind::kBadFork, "a compile worker of Inductor may not open a Spyre device")
+        .note("IS_INDUCTOR_SPAWNED_SUBPROCESS is set in this process");
+  }
+  const std::lock_guard lock(mutex_);
+  SPYRE_TRY(check_usable());
+  if (started()) {
+    return {};
+  }
+  SPYRE_ASSIGN_OR_RETURN(visible_, visible_devices());
+  SPYRE_ASSIGN_OR_RETURN(options_, read_card_options());
+  watch_for_forks();
+  state_.store(State::kStarted, std::memory_order_release);
+  log(LogLevel::kInfo, "runtime", fmt::format("started with {} visible cards", visible_.size()));
+  return {};
+}
+
+Result<Card*> Runtime::card(int index) {
+  SPYRE_TRY(check_usable());
+  if (index >= 0 && index < kMaxCards) {
+    if (Card* card = cards_[static_cast<size_t>(index)].load(std::memory_order_acquire)) {
+      return card;
+    }
+  }
+  SPYRE_TRY(start());
+  const std::lock_guard lock(mutex_);
+  SPYRE_TRY(check_usable());
+  if (index < 0 || index >= static_cast<int>(visible_.size())) {
+    return Error(ErrorKind::kOutOfRange,
+                 fmt::format("Device index out of bounds. logical_device_id={}, number of visible devices={}",
+                             index, visible_.size()))
+        .try_instead("a smaller index, a larger AIU_WORLD_SIZE, or more entries in SPYRE_DEVICES");
+  }
+  std::atomic<Card*>& slot = cards_[static_cast<size_t>(index)];
+  if (slot.load(std::memory_order_relaxed) == nullptr) {
+    SPYRE_ASSIGN_OR_RETURN(std::unique_ptr<Card> made, make_card(index));
+    slot.store(made.get(), std::memory_order_release);
+    owned_.push_back(std::move(made));
+  }
+  return slot.load(std::memory_order_relaxed);
+}
+
+Result<std::unique_ptr<Card>> Runtime::make_card(int index) const {
+  SPYRE_ASSIGN_OR_RETURN(std::unique_ptr<Device> device, make_memory_device(machine_, fence_));
+  log(LogLevel::kInfo, "runtime",
+      fmt::format("device {} is emulated card {}", index, visible_[static_cast<size_t>(index)]));
+  return std::make_unique<Card>(index, std::shared_ptr<Device>(std::move(device)), options_);
+}
+
+std::vector<Card*> Runtime::existing_cards() const {
+  std::vector<Card*> out;
+  for (const std::atomic<Card*>& slot : cards_) {
+    if (Card* card = slot.load(std::memory_order_acquire)) {
+      out.push_back(card);
+    }
+  }
+  return out;
+}
+
+Status Runtime::synchronize() {
+  SPYRE_TRY(check_usable());
+  Status first;
+  for (Card* card : existing_cards()) {
+    Status status = card->synchronize();
+    if (first.ok() && !status.ok()) {
+      first = std::move(status);
+    }
+  }
+  return first;
+}
+
+void Runtime::shutdown() {
+  if (forked_after_start()) {
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (state_.load(std::memory_order_relaxed) == State::kNotStarted) {
+      return;
+    }
+    state_.store(State::kShutDown, std::memory_order_release);
+  }
+  // Without the lock: work still queued may ask for a card, and gets kShutdown.
+  for (Card* card : existing_cards()) {
+    card->close();
+  }
+}
+
+}  // namespace spyre
