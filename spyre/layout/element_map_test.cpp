@@ -1,0 +1,125 @@
+#include "spyre/layout/element_map.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace spyre {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Ints = std::vector<int64_t>;
+
+constexpr DataFormat kDl16 = DataFormat::SEN169_FP16;
+
+ElementMap map_of(const DeviceLayout& layout) {
+  return ElementMap::of(layout).value();
+}
+ElementMap standard_map(const Ints& size, DataFormat format, ElementArrangement arrangement) {
+  return map_of(DeviceLayout::standard(size, format).value().with_element_arrangement(arrangement));
+}
+
+TEST(ElementMap, ReadsAnOffsetAsRowTileAndLane) {
+  const ElementMap map = map_of(DeviceLayout::standard(Ints{512, 240}, kDl16).value());
+  EXPECT_EQ(map.find(475), 1 * 64 + 3 * 32768 + 43);
+  EXPECT_EQ(map.find(240), 64);  // row 1, column 0: never column 240 of row 0
+  EXPECT_EQ(map.find(512 * 240 - 1), 3 * 32768 + 511 * 64 + 47);
+  EXPECT_EQ(map.find(512 * 240), std::nullopt);
+  EXPECT_EQ(map.find(-1), std::nullopt);
+}
+
+TEST(ElementMap, FindsTheOffsetOfASlice) {
+  const ElementMap map = map_of(DeviceLayout::standard(Ints{1024, 256}, kDl16).value());
+  EXPECT_EQ(map.device_offset(832).value(), 65728);
+}
+
+TEST(ElementMap, SparseLayoutsUseLaneZero) {
+  const Ints size = {4, 3};
+  const ElementMap map = map_of(DeviceLayout::ordered(size, Ints{3, 1}, kDl16, Ints{0, 1, -1}).value());
+  EXPECT_EQ(map.find(2), 2 * 4 * 64);
+  EXPECT_EQ(map.find(3), 64);
+}
+
+TEST(ElementMap, OneElementPerStickWhenTheStickRepeatsAnAxis) {
+  const ElementMap map = map_of(DeviceLayout::raw({1, 60, 64}, {64, 1, 1}, kDl16));
+  EXPECT_EQ(map.find(59), 59 * 64);
+}
+
+TEST(ElementMap, RefusesTwoAxesWithOneStride) {
+  const auto map = ElementMap::of(DeviceLayout::raw({2, 3, 64}, {64, 64, 1}, kDl16));
+  EXPECT_THAT(map.error().to_string(), HasSubstr("two axes step by 64 host elements"));
+  EXPECT_THAT(map.error().message,
+              HasSubstr("Invalid device sizes and stride map for host sizes and strides"));
+}
+
+TEST(ElementMap, RefusesOffsetsBetweenElements) {
+  const ElementMap map = map_of(DeviceLayout::raw({1, 64}, {128, 2}, kDl16));
+  EXPECT_EQ(map.find(6), 3);
+  EXPECT_THAT(map.device_offset(7).error().message, HasSubstr("Invalid device tensor storage offset"));
+}
+
+TEST(ElementMap, BroadcastAxesHaveCopies) {
+  EXPECT_THAT(map_of(DeviceLayout::raw({1, 3, 64}, {64, 0, 1}, kDl16)).copies(), ElementsAre(0, 64, 128));
+  EXPECT_THAT(map_of(DeviceLayout::raw({1, 64}, {64, 1}, kDl16)).copies(), ElementsAre(0));
+}
+
+TEST(ElementMap, WideningSpreadsGroupsOfFourOverAPairOfSticks) {
+  const ElementMap map = standard_map({128}, DataFormat::IEEE_FP32, ElementArrangement::DL16_TO_FP32);
+  const auto at = [](int64_t stick, int64_t lane) { return stick * 32 + lane; };
+  EXPECT_EQ(map.find(0), at(0, 0));
+  EXPECT_EQ(map.find(4), at(1, 0));
+  EXPECT_EQ(map.find(8), at(0, 4));
+  EXPECT_EQ(map.find(31), at(1, 15));
+  EXPECT_EQ(map.find(63), at(1, 31));
+  EXPECT_EQ(map.find(64), at(2, 0));
+}
+
+TEST(ElementMap, WideningFollowsTheFormulaInEveryRow) {
+  const ElementMap map = standard_map({3, 128}, DataFormat::IEEE_FP32, ElementArrangement::DL16_TO_FP32);
+  for (int64_t row = 0; row < 3; ++row) {
+    for (int64_t col = 0; col < 128; ++col) {
+      const int64_t p = col / 64, g = col % 64 / 8, s = col % 8 / 4, e = col % 4;
+      EXPECT_EQ(map.find(row * 128 + col), (2 * p + s) * 3 * 32 + row * 32 + 4 * g + e);
+    }
+  }
+}
+
+TEST(ElementMap, NarrowingInterleavesTheHalvesOfAStick) {
+  const ElementMap map = standard_map({128}, kDl16, ElementArrangement::FP32_TO_DL16);
+  EXPECT_EQ(map.find(4), 8);
+  EXPECT_EQ(map.find(31), 59);
+  EXPECT_EQ(map.find(32), 4);
+  EXPECT_EQ(map.find(60), 60);
+  EXPECT_EQ(map.find(64 + 4), 64 + 8);
+}
+
+TEST(ElementMap, Fp8WeightsLieInSticksOfTwoBySixtyFour) {
+  const int64_t K = 4, N = 192;
+  const ElementMap map = standard_map({K, N}, DataFormat::SEN143_FP8, ElementArrangement::QFP8WT);
+  for (int64_t k = 0; k < K; ++k) {
+    for (int64_t n = 0; n < N; ++n) {
+      EXPECT_EQ(map.find(k * N + n), (n / 64) * (K * 64) + (k / 2) * 128 + (n % 64) * 2 + k % 2);
+    }
+  }
+}
+
+TEST(ElementMap, RefusesArrangementsThatDoNotFitTheirLayout) {
+  const auto refusal = [](const Ints& size, DataFormat format, ElementArrangement arrangement) {
+    return ElementMap::of(DeviceLayout::standard(size, format).value().with_element_arrangement(arrangement))
+        .error()
+        .to_string();
+  };
+  EXPECT_THAT(refusal({4, 80}, DataFormat::IEEE_FP32, ElementArrangement::DL16_TO_FP32),
+              HasSubstr("full sticks and an even stick count"));
+  EXPECT_THAT(refusal({3, 64}, DataFormat::SEN143_FP8, ElementArrangement::QFP8WT), HasSubstr("even K"));
+  EXPECT_THAT(refusal({4, 96}, DataFormat::SEN143_FP8, ElementArrangement::QFP8WT),
+              HasSubstr("multiple of 64 for N, found K=4 N=96"));
+  EXPECT_THAT(refusal({4, 64}, kDl16, ElementArrangement::QFP8WT), HasSubstr("8-bit matrix"));
+  EXPECT_THAT(refusal({4, 128}, DataFormat::SEN143_FP8, ElementArrangement::QFP8CH),
+              HasSubstr("order is not public"));
+}
+
+}  // namespace
+}  // namespace spyre
