@@ -31,7 +31,7 @@ const Format kFormats[] = {
      [](uint32_t c) { return fp32_from_fp16(static_cast<uint16_t>(c)); }},
     {"bf16", 7, 127, 0x7F7F, 0x7F80, [](float v) -> uint32_t { return bf16_from_fp32(v); },
      [](uint32_t c) { return fp32_from_bf16(static_cast<uint16_t>(c)); }},
-    {"e4m3fn", 3, 7, 0x7E, 0x7F, [](float v) -> uint32_t { return e4m3fn_from_fp32(v); },
+    {"e4m3fn", 3, 7, 0x7E, 0x7E, [](float v) -> uint32_t { return e4m3fn_from_fp32(v); },
      [](uint32_t c) { return fp32_from_e4m3fn(static_cast<uint8_t>(c)); }},
     {"e5m2fnuz", 2, 16, 0x7F, 0x80, [](float v) -> uint32_t { return e5m2fnuz_from_fp32(v); },
      [](uint32_t c) { return fp32_from_e5m2fnuz(static_cast<uint8_t>(c)); }},
@@ -78,8 +78,10 @@ TEST(SmallFloat, SignsZerosInfinitiesAndNans) {
 
   EXPECT_EQ(e4m3fn_from_fp32(-0.0f), 0x80);
   EXPECT_EQ(e4m3fn_from_fp32(-448.0f), 0xFE);
-  EXPECT_EQ(e4m3fn_from_fp32(INFINITY), 0x7F);
-  EXPECT_EQ(e4m3fn_from_fp32(1e10f), 0x7F);
+  EXPECT_EQ(e4m3fn_from_fp32(INFINITY), 0x7E);  // saturates
+  EXPECT_EQ(e4m3fn_from_fp32(-1e10f), 0xFE);
+  EXPECT_EQ(e4m3fn_from_fp32(kNan), 0x7F);
+  EXPECT_EQ(e4m3fn_from_fp32(-kNan), 0xFF);
   EXPECT_TRUE(std::isnan(fp32_from_e4m3fn(0xFF)));
 
   EXPECT_EQ(e5m2fnuz_from_fp32(-0.0f), 0x00);    // there is no negative zero
