@@ -29,20 +29,37 @@ struct FormatPair {
   DataFormat dst;
 };
 
-constexpr FormatPair kAllowedPairs[] =
-    {
-        {IEEE_FP32, SEN169_FP16}, {IEEE_FP32, BFLOAT16},     {IEEE_FP32, SEN143_FP8},
-        {IEEE_FP32, SENINT4},     {IEEE_FP32, SENINT8},      {IEEE_FP32, SENUINT2},
-        {IEEE_FP32, BOOL},  // ours: a comparison of fp32 operands leaves an fp32 tensor that PyTorch reads as
-                            // bool
-        {SEN169_FP16, IEEE_FP32}, {SEN169_FP16, SENINT16},   {SEN169_FP16, BOOL},
-        {SEN169_FP16, IEEE_FP16}, {SEN169_FP16, IEEE_INT64}, {SEN169_FP16, BFLOAT16},
-        {IEEE_FP16, IEEE_FP32},   {IEEE_FP16, BFLOAT16},     {IEEE_FP16, SEN169_FP16},
-        {BFLOAT16, IEEE_FP32},    {BFLOAT16, SEN169_FP16},   {SEN143_FP8, IEEE_FP32},
-        {SENINT4, IEEE_FP32},     {SENINT8, IEEE_FP32},      {SENUINT2, IEEE_FP32},
-        {SENINT16, SEN169_FP16},  {BOOL, SEN169_FP16},       {IEEE_INT64, SEN169_FP16},
-        {IEEE_INT64, IEEE_INT32}, {IEEE_INT64, SENUINT32},   {IEEE_INT32, IEEE_INT64},
-        {SENUINT32, IEEE_INT64},
+constexpr FormatPair kAllowedPairs[] = {
+    {IEEE_FP32, SEN169_FP16},
+    {IEEE_FP32, BFLOAT16},
+    {IEEE_FP32, SEN143_FP8},
+    {IEEE_FP32, SENINT4},
+    {IEEE_FP32, SENINT8},
+    {IEEE_FP32, SENUINT2},
+    {IEEE_FP32, BOOL},  // ours: a comparison of fp32 operands leaves an fp32 tensor that PyTorch reads as
+                        // bool
+    {SEN169_FP16, IEEE_FP32},
+    {SEN169_FP16, SENINT16},
+    {SEN169_FP16, BOOL},
+    {SEN169_FP16, IEEE_FP16},
+    {SEN169_FP16, IEEE_INT64},
+    {SEN169_FP16, BFLOAT16},
+    {IEEE_FP16, IEEE_FP32},
+    {IEEE_FP16, BFLOAT16},
+    {IEEE_FP16, SEN169_FP16},
+    {BFLOAT16, IEEE_FP32},
+    {BFLOAT16, SEN169_FP16},
+    {SEN143_FP8, IEEE_FP32},
+    {SENINT4, IEEE_FP32},
+    {SENINT8, IEEE_FP32},
+    {SENUINT2, IEEE_FP32},
+    {SENINT16, SEN169_FP16},
+    {BOOL, SEN169_FP16},
+    {IEEE_INT64, SEN169_FP16},
+    {IEEE_INT64, IEEE_INT32},
+    {IEEE_INT64, SENUINT32},
+    {IEEE_INT32, IEEE_INT64},
+    {SENUINT32, IEEE_INT64},
 };
 
 // ---- Elements, one at a time: the definition of every conversion ----
@@ -259,8 +276,8 @@ std::string value_text(const std::byte* src, Encoding encoding) {
 
 std::string range_text(Encoding encoding) {
   const auto range = []<typename T>(T) {
-    return fmt::format("{} .. {}", int64_t{std::numeric_limits<T>::min()},
-                       int64_t{std::numeric_limits<T>::max()});
+    return fmt::format("{} .. {} in {} byte{}", int64_t{std::numeric_limits<T>::min()},
+                       int64_t{std::numeric_limits<T>::max()}, sizeof(T), sizeof(T) == 1 ? "" : "s");
   };
   switch (encoding.format) {
     case SENINT8:
@@ -348,7 +365,8 @@ Result<Convert> find_conversion(HostType host, DataFormat device, Direction dire
   const KernelRow* row = find_row(src, dst);
   SPYRE_CHECK(row != nullptr, "every legal pair of whole bytes has a kernel");
   const ConvertKernel reference = row->reference[static_cast<size_t>(policy)];
-  const ConvertKernel fast = path == ConvertPath::kFast ? find_simd_kernel(src, dst, policy) : nullptr;
+  const ConvertKernel fast =
+      path == ConvertPath::kFast ? simd_targets().front().find(src, dst, policy) : nullptr;
   return Convert(src, dst, fast != nullptr ? fast : reference, row->can_fail);
 }
 

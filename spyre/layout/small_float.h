@@ -12,12 +12,13 @@ namespace spyre {
 ///     format            sign exponent fraction   bias   overflow   codes that are no number
 ///     fp16 (IEEE)          1        5       10     15   Inf        exponent 31
 ///     bfloat16             1        8        7    127   Inf        exponent 255
-///     float8_e4m3fn        1        4        3      7   NaN        0x7F, 0xFF: no infinity, largest 448
+///     float8_e4m3fn        1        4        3      7   448        0x7F, 0xFF: no infinity, largest 448
 ///     float8_e5m2fnuz      1        5        2     16   NaN        0x80: no infinity, no -0, largest 57344
 ///
 /// Every narrowing rounds to nearest, ties to even, and honours subnormals. A NaN narrows to the quiet NaN of
-/// its sign with an empty payload; widening keeps the payload. fp8 does not saturate: what does not fit
-/// becomes NaN, which is what `tensor.to(torch.float8_...)` does on the CPU.
+/// its sign with an empty payload; widening keeps the payload. On overflow the fp8 types do what
+/// `tensor.to(dtype)` does on the CPU in PyTorch 2.13: e4m3fn saturates, infinities included; e5m2fnuz
+/// becomes NaN.
 ///
 /// These are definitions to be read, not fast paths: bulk conversion is `convert.h`. The card's own SEN169
 /// has no subnormals and rounds otherwise; see `sen169.h`.
@@ -113,9 +114,9 @@ constexpr uint8_t e4m3fn_from_fp32(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const auto sign = static_cast<uint8_t>((bits >> 24) & 0x80);
   const uint32_t magnitude = bits & ~small_float::kFp32Sign;
-  if (magnitude >= small_float::kFp32Infinity) return sign | 0x7F;
+  if (small_float::is_nan_bits(bits)) return sign | 0x7F;
   const uint32_t code = small_float::encode_magnitude(magnitude, small_float::kE4M3FN);
-  return static_cast<uint8_t>(sign | (code < 0x7F ? code : 0x7F));
+  return static_cast<uint8_t>(sign | (code < 0x7E ? code : 0x7E));
 }
 
 constexpr float fp32_from_e4m3fn(uint8_t code) {
