@@ -1,8 +1,10 @@
 #include "spyre/runtime/runtime.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
-#include <cstring>
+#include <atomic>
+#include <cstdlib>
 #include <thread>
 
 #include "spyre/runtime/test_support.h"
@@ -220,6 +222,53 @@ TEST(Shutdown, MemoryAndStreamsMayOutliveTheRuntime) {
   const void* token = memory->token();
   EXPECT_NE(token, nullptr);
   memory.reset();
+}
+
+// --- process exit -----------------------------------------------------------------------------------------
+
+class ExitDeathTest : public testing::Test {
+ protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+TEST_F(ExitDeathTest, AProcessThatNeverStartedTheRuntimeExits) {
+  EXPECT_EXIT(
+      {
+        (void)Runtime::instance().device_count();
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST_F(ExitDeathTest, AProcessExitsWithIdleThreadsAndMemoryInStaticObjects) {
+  EXPECT_EXIT(
+      {
+        static MemoryRef destroyed_late;
+        Card& card = *Runtime::instance().card(0).value();
+        destroyed_late = card.allocate(mebibytes(4)).value();
+        (void)card.streams().next(0)->enqueue([] { return Status(); });
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST_F(ExitDeathTest, ShutdownAtExitFinishesQueuedWork) {
+  EXPECT_EXIT(
+      {
+        static std::atomic<int> done = 0;
+        std::atexit([] {
+          Runtime::instance().shutdown();
+          _exit(done == 100 ? 0 : 1);
+        });
+        for (int i = 0; i < 100; ++i) {
+          (void)Runtime::instance().card(0).value()->streams().next(0)->enqueue([] {
+            ++done;
+            return Status();
+          });
+        }
+        std::exit(2);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 }  // namespace
