@@ -88,8 +88,9 @@ const std::vector<Setting>& table() {
        .min = 1,
        .max = 128,
        .layer = "runtime",
-       .meaning =
-           "Usable device memory of each emulated card, for testing out-of-memory behaviour on small cards."},
+       .meaning = "Device memory of each emulated card that tensors may use, for testing out-of-memory "
+                  "behaviour on small "
+                  "cards; at most the segments outside the program segment, 112 GiB (VF: 84 GiB)."},
       {.name = "SPYRE_DEVICES",
        .type = kText,
        .fallback = std::string(),

@@ -76,8 +76,12 @@ Result<MemoryRef> Allocator::allocate(Bytes size, AllocationInfo info) {
     const std::lock_guard lock(mutex_);
     pressure = pressure_;
   }
-  if (pressure != nullptr) {
+  // A request made by the callback itself is not worth another round.
+  static thread_local bool under_pressure = false;
+  if (pressure != nullptr && !under_pressure) {
+    under_pressure = true;
     (*pressure)(rounded);
+    under_pressure = false;
     count(Metric::kAllocationRetries);
     {
       const std::lock_guard lock(mutex_);
@@ -207,11 +211,17 @@ std::string Allocator::description(const Memory& memory) const {
 }
 
 MemoryStats Allocator::stats() const {
+  if (forked_after_start()) {
+    return {};
+  }
   const std::lock_guard lock(mutex_);
   return stats_;
 }
 
 MemoryInfo Allocator::info() const {
+  if (forked_after_start()) {
+    return {};
+  }
   const std::lock_guard lock(mutex_);
   return info_locked();
 }
@@ -240,6 +250,9 @@ void Allocator::reset_accumulated_stats() {
 }
 
 std::vector<SegmentSnapshot> Allocator::snapshot() const {
+  if (forked_after_start()) {
+    return {};
+  }
   std::vector<SegmentSnapshot> out;
   const std::lock_guard lock(mutex_);
   for (const FreeSpace* space : {&tensors_, &programs_}) {
@@ -278,6 +291,9 @@ void Allocator::record_history(size_t max_entries) {
 }
 
 std::vector<HistoryEntry> Allocator::history() const {
+  if (forked_after_start()) {
+    return {};
+  }
   const std::lock_guard lock(mutex_);
   return {history_.begin(), history_.end()};
 }

@@ -75,7 +75,8 @@ struct HistoryEntry {
 
 /// Called when a request does not fit, to let go of what nobody needs (collect garbage, drop caches); the
 /// request is then tried once more. Runs on the requesting thread with no lock of ours held: it may free and
-/// even allocate. `needed` is the rounded request.
+/// even allocate (what it allocates itself does not call it again). It must not throw. `needed` is the
+/// rounded request.
 using MemoryPressureCallback = std::function<void(Bytes needed)>;
 
 /// Hands out the memory of one card.
@@ -99,6 +100,7 @@ class Allocator : public std::enable_shared_from_this<Allocator> {
 
   void set_pressure_callback(MemoryPressureCallback callback);
 
+  // Reports are empty in a bad fork (fork.h).
   MemoryStats stats() const;
   MemoryInfo info() const;
   void reset_peak_stats();

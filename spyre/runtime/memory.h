@@ -58,6 +58,8 @@ class Memory {
   void release();
   bool released() const;
 
+  /// For work already in its place on a stream; everyone else uses `transfer`, which puts it there.
+  ///
   /// The bytes [offset, offset + size) while the access lives; the block cannot go back to the allocator
   /// meanwhile. kOutOfRange beyond `requested()`, kUseAfterFree once released. Who holds an access holds a
   /// reference too.

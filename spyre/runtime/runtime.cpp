@@ -73,7 +73,7 @@ Status Runtime::start() {
     return Error(ErrorKind::kBadFork, "a compile worker of Inductor may not open a Spyre device")
         .note("IS_INDUCTOR_SPAWNED_SUBPROCESS is set in this process");
   }
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   SPYRE_TRY(check_usable());
   if (started()) {
     return {};
@@ -82,6 +82,7 @@ Status Runtime::start() {
   SPYRE_ASSIGN_OR_RETURN(options_, read_card_options());
   watch_for_forks();
   state_.store(State::kStarted, std::memory_order_release);
+  lock.unlock();  // the log's sink is not ours: it may want locks of its own
   log(LogLevel::kInfo, "runtime", fmt::format("started with {} visible cards", visible_.size()));
   return {};
 }
@@ -94,7 +95,7 @@ Result<Card*> Runtime::card(int index) {
     }
   }
   SPYRE_TRY(start());
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   SPYRE_TRY(check_usable());
   if (index < 0 || index >= static_cast<int>(visible_.size())) {
     return Error(ErrorKind::kOutOfRange,
@@ -103,18 +104,21 @@ Result<Card*> Runtime::card(int index) {
         .try_instead("a smaller index, a larger AIU_WORLD_SIZE, or more entries in SPYRE_DEVICES");
   }
   std::atomic<Card*>& slot = cards_[static_cast<size_t>(index)];
-  if (slot.load(std::memory_order_relaxed) == nullptr) {
-    SPYRE_ASSIGN_OR_RETURN(std::unique_ptr<Card> made, make_card(index));
-    slot.store(made.get(), std::memory_order_release);
-    owned_.push_back(std::move(made));
+  if (Card* card = slot.load(std::memory_order_relaxed)) {
+    return card;
   }
-  return slot.load(std::memory_order_relaxed);
+  SPYRE_ASSIGN_OR_RETURN(std::unique_ptr<Card> made, make_card(index));
+  Card* const card = made.get();
+  owned_.push_back(std::move(made));
+  slot.store(card, std::memory_order_release);
+  lock.unlock();
+  log(LogLevel::kInfo, "runtime",
+      fmt::format("device {} is emulated card {}", index, visible_[static_cast<size_t>(index)]));
+  return card;
 }
 
 Result<std::unique_ptr<Card>> Runtime::make_card(int index) const {
   SPYRE_ASSIGN_OR_RETURN(std::unique_ptr<Device> device, make_memory_device(machine_, fence_));
-  log(LogLevel::kInfo, "runtime",
-      fmt::format("device {} is emulated card {}", index, visible_[static_cast<size_t>(index)]));
   return std::make_unique<Card>(index, std::shared_ptr<Device>(std::move(device)), options_);
 }
 

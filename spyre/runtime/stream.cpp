@@ -1,6 +1,7 @@
 #include "spyre/runtime/stream.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include <exception>
 #include <utility>
@@ -204,6 +205,7 @@ void Stream::finish_locked(const Status& outcome) {
 }
 
 void Stream::work_loop() {
+  pthread_setname_np(pthread_self(), fmt::format("spyre{}:{}", device_index_, id_).c_str());
   std::unique_lock lock(mutex_);
   for (;;) {
     work_.wait(lock, [&] { return !busy_ && (!queue_.empty() || closing_); });

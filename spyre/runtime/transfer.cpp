@@ -48,8 +48,8 @@ Status give(const StreamRef& stream, Work work, Blocking blocking) {
                                     : stream->enqueue(std::move(work));
 }
 
-void count_transfer(Direction direction, Bytes size) {
-  const bool in = direction == Direction::kToDevice;
+void count_transfer(TransferDirection direction, Bytes size) {
+  const bool in = direction == TransferDirection::kToDevice;
   count(in ? Metric::kTransfersToDevice : Metric::kTransfersToHost);
   count(in ? Metric::kBytesToDevice : Metric::kBytesToHost, size.count());
 }
@@ -61,7 +61,7 @@ MemoryView MemoryView::whole(MemoryRef memory) {
   return {std::move(memory), Bytes(0), size};
 }
 
-Status transfer(const StreamRef& stream, MemoryView view, Direction direction, TransferBody body,
+Status transfer(const StreamRef& stream, MemoryView view, TransferDirection direction, TransferBody body,
                 Blocking blocking) {
   SPYRE_TRY(check_process());
   SPYRE_TRY(check_view(view));
@@ -85,7 +85,7 @@ Status transfer(const StreamRef& stream, MemoryView view, Direction direction, T
 Status copy_in(const StreamRef& stream, MemoryView to, std::span<const std::byte> from, Blocking blocking) {
   SPYRE_TRY(check_same_size(to.size, Bytes(static_cast<int64_t>(from.size()))));
   return transfer(
-      stream, std::move(to), Direction::kToDevice,
+      stream, std::move(to), TransferDirection::kToDevice,
       [from](std::span<std::byte> device) -> Status {
         std::memcpy(device.data(), from.data(), from.size());
         return {};
@@ -96,7 +96,7 @@ Status copy_in(const StreamRef& stream, MemoryView to, std::span<const std::byte
 Status copy_out(const StreamRef& stream, MemoryView from, std::span<std::byte> to, Blocking blocking) {
   SPYRE_TRY(check_same_size(from.size, Bytes(static_cast<int64_t>(to.size()))));
   return transfer(
-      stream, std::move(from), Direction::kToHost,
+      stream, std::move(from), TransferDirection::kToHost,
       [to](std::span<std::byte> device) -> Status {
         std::memcpy(to.data(), device.data(), to.size());
         return {};

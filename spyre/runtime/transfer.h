@@ -20,7 +20,7 @@ struct MemoryView {
   static MemoryView whole(MemoryRef memory);
 };
 
-enum class Direction { kToDevice, kToHost };
+enum class TransferDirection { kToDevice, kToHost };
 enum class Blocking {
   kYes,  ///< done on return; runs on the calling thread when the stream is idle
   kNo,   ///< queued on return; a failure later poisons the stream
@@ -33,7 +33,7 @@ enum class Blocking {
 /// on the stream's device (kInvalidArgument). A queued transfer keeps its memory alive; keeping alive what
 /// `body` refers to on the host is the caller's part. An empty view is done at once, without the stream.
 using TransferBody = std::function<Status(std::span<std::byte> device_bytes)>;
-Status transfer(const StreamRef& stream, MemoryView view, Direction direction, TransferBody body,
+Status transfer(const StreamRef& stream, MemoryView view, TransferDirection direction, TransferBody body,
                 Blocking blocking);
 
 /// Plain copies. The host side must be exactly as large as the view: kInvalidArgument otherwise.
