@@ -129,7 +129,8 @@ TEST_P(FreeSpaceProperty, AgreesWithTheNaiveModelOverRandomTraffic) {
   EXPECT_GT(refused, 100) << "the traffic never filled the space";
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, FreeSpaceProperty, testing::Values(Fit::kBest, Fit::kRoomiestThenFirst));
+INSTANTIATE_TEST_SUITE_P(Each, FreeSpaceProperty, testing::Values(Fit::kBest, Fit::kRoomiestThenFirst),
+                         [](const auto& fit) { return fit.param == Fit::kBest ? "best" : "roomiest_first"; });
 
 TEST(FreeSpace, BestFitTakesTheSmallestHoleThatIsLargeEnough) {
   FreeSpace space({{DeviceAddress(0), Bytes(100)}}, Fit::kBest);

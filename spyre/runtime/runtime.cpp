@@ -132,6 +132,16 @@ std::vector<Card*> Runtime::existing_cards() const {
   return out;
 }
 
+Result<MemoryRef> Runtime::find(const void* token) const {
+  SPYRE_TRY(check_process());
+  for (const Card* card : existing_cards()) {
+    if (card->device().address_of(token)) {
+      return card->allocator().find(token);
+    }
+  }
+  return Error(ErrorKind::kNotFound, fmt::format("pointer {} is not memory of any Spyre device", token));
+}
+
 Status Runtime::synchronize() {
   SPYRE_TRY(check_usable());
   Status first;

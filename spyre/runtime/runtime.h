@@ -53,6 +53,9 @@ class Runtime {
   /// `Device index out of bounds. logical_device_id=.., number of visible devices=..`
   Result<Card*> card(int index);
 
+  /// The live block a token points into, whichever card it is of (Allocator::find).
+  Result<MemoryRef> find(const void* token) const;
+
   /// True when this process may never use a device: forked after start (fork.h), or a compile worker of
   /// Inductor (IS_INDUCTOR_SPAWNED_SUBPROCESS=1).
   bool in_bad_fork() const;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "spyre/base/log.h"
 #include "spyre/runtime/test_support.h"
 #include "spyre/runtime/visible_devices.h"
 
@@ -73,6 +74,18 @@ TEST(Runtime, EightThreadsThatAskAtOnceGetTheSameCard) {
   EXPECT_THAT(cards, testing::Each(cards[0]));
 }
 
+TEST(Runtime, LogsWithoutHoldingItsLock) {
+  Runtime runtime(toy_card());
+  int messages = 0;
+  LogSink before = set_log_sink([&](LogLevel, std::string_view, std::string_view) {
+    ++messages;
+    EXPECT_FALSE(runtime.card(5).ok());  // takes the runtime's lock; hangs if it is held
+  });
+  EXPECT_OK(runtime.card(0));
+  set_log_sink(std::move(before));
+  EXPECT_EQ(messages, 2);  // started, card made
+}
+
 TEST(Runtime, ABadIndexSaysHowManyDevicesThereAre) {
   const ScopedEnvironment world("AIU_WORLD_SIZE", "2");
   Runtime runtime(toy_card());
@@ -97,6 +110,19 @@ TEST(Runtime, CardsDoNotShareMemoryTokensOrStreams) {
   EXPECT_EQ(b->device_index(), 1);
   EXPECT_NE(zero.streams().default_stream(), one.streams().default_stream());
   EXPECT_EQ(one.streams().default_stream()->device_index(), 1);
+}
+
+TEST(Runtime, FindsTheBlockOfATokenOnAnyCard) {
+  const ScopedEnvironment world("AIU_WORLD_SIZE", "2");
+  Runtime runtime(toy_card());
+  EXPECT_EQ(runtime.find(&runtime).error().kind, ErrorKind::kNotFound);
+  EXPECT_OK(runtime.card(0));
+  MemoryRef memory = runtime.card(1).value()->allocate(Bytes(256)).value();
+  const auto* inside = static_cast<const std::byte*>(memory->token()) + 200;
+  EXPECT_EQ(runtime.find(inside).value(), memory);
+  memory.reset();
+  EXPECT_EQ(runtime.find(inside).error().kind, ErrorKind::kUseAfterFree);
+  EXPECT_EQ(runtime.find(&runtime).error().kind, ErrorKind::kNotFound);
 }
 
 TEST(Runtime, SettingsShapeTheCard) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <numeric>
 #include <stdexcept>
 #include <thread>
@@ -137,14 +138,22 @@ TEST(Stream, WorkThatWaitsForItsOwnStreamIsToldSo) {
   }
 }
 
-TEST(Stream, WhatWorkCapturedIsGoneWhenSynchronizeReturns) {
+TEST(Stream, WhatWorkCapturedIsGoneWhenSynchronizeReturnsAndNoLockIsHeldMeanwhile) {
   const StreamRef stream = make_stream();
-  auto captured = std::make_shared<int>(1);
-  const std::weak_ptr<int> watch = captured;
-  ASSERT_OK(stream->enqueue([captured] { return Status(); }));
-  captured.reset();
+  int destroyed = 0;
+  const auto captured = [&] {
+    // Asking the stream from the destructor hangs if the stream destroys work under its lock.
+    return std::shared_ptr<int>(new int(1), [&](int* p) {
+      delete p;
+      (void)stream->query();
+      ++destroyed;
+    });
+  };
+  ASSERT_OK(stream->enqueue([c = captured()] { return Status(); }));
   ASSERT_OK(stream->synchronize());
-  EXPECT_TRUE(watch.expired());
+  EXPECT_EQ(destroyed, 1);
+  ASSERT_OK(stream->run_now_or_enqueue([c = captured()] { return Status(); }));
+  EXPECT_EQ(destroyed, 2);
 }
 
 TEST(Stream, CloseFinishesQueuedWorkAndRefusesMore) {
@@ -164,6 +173,34 @@ TEST(Stream, CloseFinishesQueuedWorkAndRefusesMore) {
   EXPECT_EQ(ran, 10);
   EXPECT_EQ(stream->enqueue([] { return Status(); }).error().kind, ErrorKind::kShutdown);
   stream->close();  // harmless
+}
+
+TEST(Stream, CloseWaitsForWorkThatRunsOnACallersThread) {
+  const StreamRef stream = make_stream();
+  ASSERT_OK(stream->enqueue([] { return Status(); }));  // the stream has a thread, which close must end too
+  ASSERT_OK(stream->synchronize());
+  std::atomic<bool> running = false;
+  bool finished = false;
+  std::thread caller([&] {
+    EXPECT_OK(stream->run_now_or_enqueue([&]() -> Status {
+      running = true;
+      // Until close has begun: before that, the refusal is for waiting for itself.
+      while (stream->run_now_or_enqueue([] { return Status(); }).error().kind != ErrorKind::kShutdown) {
+        std::this_thread::yield();
+      }
+      for (int i = 0; i < 5000; ++i) {
+        std::this_thread::yield();  // likely long enough for the stream's thread to look once and sleep again
+      }
+      finished = true;
+      return {};
+    }));
+  });
+  while (!running) {
+    std::this_thread::yield();
+  }
+  stream->close();
+  EXPECT_TRUE(finished);
+  caller.join();
 }
 
 TEST(StreamPool, IdsFollowTheDocumentedRanges) {

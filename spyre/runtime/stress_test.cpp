@@ -88,9 +88,9 @@ class User {
   std::vector<Tensor> tensors_;
 };
 
-void eight_threads_lose_no_byte(std::chrono::seconds duration) {
+void eight_threads_lose_no_byte(std::chrono::seconds duration, Fence fence) {
   SCOPED_TRACE(testing::Message() << "seed " << kSeed);
-  Runtime runtime(toy_card());
+  Runtime runtime(toy_card(), fence);
   Card& card = *runtime.card(0).value();
   std::atomic<int64_t> wrong = 0, steps = 0;
   const auto until = std::chrono::steady_clock::now() + duration;
@@ -119,12 +119,16 @@ void eight_threads_lose_no_byte(std::chrono::seconds duration) {
 }
 
 TEST(Stress, EightThreadsAllocateCopyAndFreeWithoutLosingAByte) {
-  eight_threads_lose_no_byte(std::chrono::seconds(2));
+  eight_threads_lose_no_byte(std::chrono::seconds(2), Fence::kOpen);
+}
+
+TEST(Stress, EightThreadsBehindAStrictFenceDoNotShutEachOthersWindows) {
+  eight_threads_lose_no_byte(std::chrono::seconds(1), Fence::kStrict);
 }
 
 // Disabled for the everyday run; `ctest -C full -L full` runs it.
 TEST(Stress, DISABLED_EightThreadsAllocateCopyAndFreeForThirtySeconds) {
-  eight_threads_lose_no_byte(std::chrono::seconds(30));
+  eight_threads_lose_no_byte(std::chrono::seconds(30), Fence::kOpen);
 }
 
 }  // namespace
