@@ -22,46 +22,6 @@ namespace {
 
 using enum DataFormat;
 
-// ---- The table of legal pairs ----
-
-struct FormatPair {
-  DataFormat src;
-  DataFormat dst;
-};
-
-constexpr FormatPair kAllowedPairs[] = {
-    {IEEE_FP32, SEN169_FP16},
-    {IEEE_FP32, BFLOAT16},
-    {IEEE_FP32, SEN143_FP8},
-    {IEEE_FP32, SENINT4},
-    {IEEE_FP32, SENINT8},
-    {IEEE_FP32, SENUINT2},
-    {IEEE_FP32, BOOL},  // ours: a comparison of fp32 operands leaves an fp32 tensor that PyTorch reads as
-                        // bool
-    {SEN169_FP16, IEEE_FP32},
-    {SEN169_FP16, SENINT16},
-    {SEN169_FP16, BOOL},
-    {SEN169_FP16, IEEE_FP16},
-    {SEN169_FP16, IEEE_INT64},
-    {SEN169_FP16, BFLOAT16},
-    {IEEE_FP16, IEEE_FP32},
-    {IEEE_FP16, BFLOAT16},
-    {IEEE_FP16, SEN169_FP16},
-    {BFLOAT16, IEEE_FP32},
-    {BFLOAT16, SEN169_FP16},
-    {SEN143_FP8, IEEE_FP32},
-    {SENINT4, IEEE_FP32},
-    {SENINT8, IEEE_FP32},
-    {SENUINT2, IEEE_FP32},
-    {SENINT16, SEN169_FP16},
-    {BOOL, SEN169_FP16},
-    {IEEE_INT64, SEN169_FP16},
-    {IEEE_INT64, IEEE_INT32},
-    {IEEE_INT64, SENUINT32},
-    {IEEE_INT32, IEEE_INT64},
-    {SENUINT32, IEEE_INT64},
-};
-
 // ---- Elements, one at a time: the definition of every conversion ----
 
 /// The number, or nothing where `To` cannot hold it.
@@ -172,7 +132,9 @@ constexpr KernelRow row(DataFormat src, DataFormat dst) {
 constexpr auto kVendor = Sen169Policy::kVendor;
 constexpr auto kPublished = Sen169Policy::kPublished;
 
-// Every legal pair with whole bytes that is not a copy. uint8 appears as SENUINT32 in one byte.
+// Every legal pair of whole bytes that is not a copy. uint8 appears as SENUINT32 in one byte. All pairs are
+// from the card's list except IEEE_FP32 -> BOOL: a comparison of fp32 operands leaves fp32 truth values on
+// the card.
 constexpr KernelRow kKernels[] = {
     row<float, sen169_from_fp32>(IEEE_FP32, SEN169_FP16),
     row<float, bf16_from_fp32>(IEEE_FP32, BFLOAT16),
@@ -204,6 +166,15 @@ constexpr KernelRow kKernels[] = {
     row<uint8_t, widen<uint32_t, uint8_t>>(SENUINT32, SENUINT32),
     row<uint32_t, fit<uint8_t, uint32_t>>(SENUINT32, SENUINT32),
 };
+
+struct FormatPair {
+  DataFormat src;
+  DataFormat dst;
+};
+
+// Legal too, but of less than a byte on one side: no kernel.
+constexpr FormatPair kNarrowPairs[] = {
+    {IEEE_FP32, SENINT4}, {IEEE_FP32, SENUINT2}, {SENINT4, IEEE_FP32}, {SENUINT2, IEEE_FP32}};
 
 ConvertKernel copy_kernel(int bytes) {
   switch (bytes) {
@@ -349,7 +320,9 @@ Encoding device_encoding(DataFormat format) {
 
 bool is_allowed_conversion(DataFormat src, DataFormat dst) {
   if (src == dst) return elems_per_stick(src) != 0;
-  return std::ranges::any_of(kAllowedPairs, [&](FormatPair p) { return p.src == src && p.dst == dst; });
+  const auto has_kernel = [&](const KernelRow& r) { return r.src.format == src && r.dst.format == dst; };
+  const auto is_narrow = [&](FormatPair p) { return p.src == src && p.dst == dst; };
+  return std::ranges::any_of(kKernels, has_kernel) || std::ranges::any_of(kNarrowPairs, is_narrow);
 }
 
 Result<Convert> find_conversion(HostType host, DataFormat device, Direction direction, Sen169Policy policy,

@@ -10,14 +10,39 @@
 
 namespace spyre {
 
+/// Which way a tensor travels, and so which side of a conversion is the source.
+enum class Direction : uint8_t { kHostToDevice, kDeviceToHost };
+
+/// How elements lie in memory: their format and their stride when packed densely.
+/// The two are separate because uint8 is SENUINT32 in one byte on the host and in four on the card.
+struct Encoding {
+  DataFormat format;
+  int bytes;
+
+  friend bool operator==(const Encoding&, const Encoding&) = default;
+};
+
+/// One element type on the host; one format on the card.
+Encoding host_encoding(HostType type);
+/// `bytes` is 0 for a format narrower than a byte or without stick geometry.
+Encoding device_encoding(DataFormat format);
+
+/// Converts n densely packed elements and returns how many it converted: n, or the index of the first element
+/// that has no image in the destination. Neither pointer needs alignment; the ranges must not overlap.
+using ConvertKernel = int64_t (*)(const std::byte* src, std::byte* dst, int64_t n);
+
+/// Which code does the work. `kReference` is one element at a time from the definitions; `kFast` uses vectors
+/// where they help and gives the same bits.
+enum class ConvertPath : uint8_t { kFast, kReference };
+
 /// Converts elements while a tensor is staged for the card, or read back from it.
 ///
 /// Pack and unpack decide *where* an element goes; a `Convert` decides *what* it becomes. They find it once
 /// for a transfer and run it over every row of every loop nest:
 ///
-///     SPYRE_ASSIGN_OR_RETURN(const Convert convert, find_conversion(HostType::kFloat16,
-///     DataFormat::SEN169_FP16,
-///                                                                   Direction::kHostToDevice));
+///     using enum Direction;
+///     SPYRE_ASSIGN_OR_RETURN(const Convert convert,
+///                            find_conversion(HostType::kFloat16, DataFormat::SEN169_FP16, kHostToDevice));
 ///     const int64_t done = convert.run(src, dst, 64);
 ///     if (done < 64) return convert.misfit(src + done * convert.src_bytes());
 ///
@@ -48,31 +73,8 @@ namespace spyre {
 ///  - float -> integer: the fraction is dropped (toward zero). NaN and what does not fit stop the run.
 ///  - integer -> SEN169: rounded once; see `sen169_from_int64`. Beyond the range: 0x7FFF, as for any float.
 ///  - to BOOL: 1 for everything but zero. From BOOL: any byte but 0 counts as true.
-enum class Direction : uint8_t { kHostToDevice, kDeviceToHost };
-
-/// How elements lie in memory: their format and their stride when packed densely.
-/// The two are separate because uint8 is SENUINT32 in one byte on the host and in four on the card.
-struct Encoding {
-  DataFormat format;
-  int bytes;
-
-  friend bool operator==(const Encoding&, const Encoding&) = default;
-};
-
-/// One element type on the host; one format on the card.
-Encoding host_encoding(HostType type);
-/// `bytes` is 0 for a format narrower than a byte or without stick geometry.
-Encoding device_encoding(DataFormat format);
-
-/// Converts n densely packed elements and returns how many it converted: n, or the index of the first element
-/// that has no image in the destination. Neither pointer needs alignment; the ranges must not overlap.
-using ConvertKernel = int64_t (*)(const std::byte* src, std::byte* dst, int64_t n);
-
-/// Which code does the work. `kReference` is one element at a time from the definitions; `kFast` uses vectors
-/// where they help and gives the same bits.
-enum class ConvertPath : uint8_t { kFast, kReference };
-
-/// A conversion that has been looked up: small, copyable, immutable, safe to run from several threads.
+///
+/// A Convert is small, copyable, immutable, and safe to run from several threads.
 class Convert {
  public:
   Convert(Encoding src, Encoding dst, ConvertKernel kernel, bool can_fail)

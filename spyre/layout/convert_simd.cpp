@@ -1,7 +1,8 @@
 #include "spyre/layout/convert_simd.h"
 
-#include <array>
+#include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -20,7 +21,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Comments give the meaning of constants once; sen169.cpp has the definitions these must match.
+// sen169.cpp has the definitions that all of this must match, bit for bit.
 // Lanes are signed where possible: magnitudes stay below 2^15, and signed compares exist everywhere.
 
 constexpr int16_t kSignBit = INT16_MIN;

@@ -21,7 +21,6 @@ constexpr uint32_t kFp32Rebias = (127u - 31u) << 23;
 // fp16 exponents are biased by 15, ours by 31.
 constexpr int kFp16Rebias = 31 - 15;
 constexpr uint16_t kFp16Infinity = 0x7C00;
-constexpr uint16_t kFp16QuietNan = 0x7E00;
 constexpr uint16_t kFp16HiddenBit = 0x400;
 // The largest code whose value fp16 can hold: exponent 46, fraction 0x1FF, 65472.
 constexpr uint16_t kLargestInFp16 = 0x5DFF;

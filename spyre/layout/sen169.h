@@ -77,9 +77,4 @@ bool bool_from_sen169(uint16_t code);
 /// signed.
 uint16_t sen169_from_int64(int64_t value);
 
-/// True for the codes that are no number: 0x7FFF and 0xFFFF.
-constexpr bool is_sen169_nan(uint16_t code) {
-  return (code & 0x7FFF) == kSen169Nan;
-}
-
 }  // namespace spyre

@@ -1,14 +1,9 @@
 #include "spyre/layout/walk.h"
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -18,14 +13,19 @@
 namespace spyre {
 namespace {
 
-constexpr int64_t kRunBytes = 2048;          ///< converted in one go, and dealt out or collected
-constexpr int64_t kRowsPerUnit = 32;         ///< runs that one unit of work takes
-constexpr int64_t kScratchBytes = 4096;      ///< on the stack of each kernel
+constexpr int64_t kTilesPerUnit = 2;         ///< one unit of work takes this many tiles
+constexpr int64_t kRowsPerUnit = 128;        ///< times this many rows
+constexpr int64_t kRowsAhead = 8;            ///< how far ahead of the work rows are fetched into cache
 constexpr int64_t kLongRunBytes = 32 << 10;  ///< longer runs are units of their own
-static_assert(kRunBytes <= kScratchBytes);
-constexpr int64_t kTurnSide = 64;           ///< elements; 64 x 64 x 4 bytes stay in the first-level cache
-constexpr int64_t kPieceBytes = 64 << 10;   ///< what a thread takes at least
-constexpr int64_t kStreamAbove = 16 << 20;  ///< larger walks would only flush the caches
+constexpr int64_t kTurnSide = 64;            ///< elements; 64 x 64 x 4 bytes stay in the first-level cache
+constexpr int64_t kPieceBytes = 64 << 10;    ///< what a thread takes at least
+constexpr int64_t kLine = 64;                ///< bytes of a cache line
+
+void prefetch(const std::byte* from, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += kLine) {
+    __builtin_prefetch(from + i);
+  }
+}
 
 /// The loops that are not part of a kernel, walked as one number.
 class Outer {
@@ -55,52 +55,77 @@ class Outer {
   int64_t count_ = 1;
 };
 
-/// A store that need not go through the caches.
-class Store {
- public:
-  explicit Store(bool stream) : stream_(stream) {}
-
-  void put(std::byte* dst, const std::byte* src, int64_t bytes) const {
-#if defined(__SSE2__)
-    if (stream_ && bytes % 16 == 0 && reinterpret_cast<uintptr_t>(dst) % 16 == 0) {
-      for (int64_t i = 0; i < bytes; i += 16) {
-        _mm_stream_si128(reinterpret_cast<__m128i*>(dst + i),
-                         _mm_loadu_si128(reinterpret_cast<const __m128i*>(src + i)));
-      }
-      return;
-    }
-#endif
-    std::memcpy(dst, src, static_cast<size_t>(bytes));
-  }
-
-  /// True when `put` to a scratch copy beats writing in place.
-  bool streams() const {
-    return stream_;
-  }
-
-  /// Orders streamed stores before whatever follows on this thread.
-  void finish() const {
-#if defined(__SSE2__)
-    if (stream_) {
-      _mm_sfence();
-    }
-#endif
-  }
-
- private:
-  bool stream_;
+/// Vectors of 16 bytes; the compiler has shuffles for them on every machine we build for.
+template <typename Element>
+struct Vector;
+template <>
+struct Vector<uint16_t> {
+  using Type = uint16_t __attribute__((vector_size(16)));
+  static Type low(Type a, Type b) { return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11); }
+  static Type high(Type a, Type b) { return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15); }
+};
+template <>
+struct Vector<uint32_t> {
+  using Type = uint32_t __attribute__((vector_size(16)));
+  static Type low(Type a, Type b) { return __builtin_shufflevector(a, b, 0, 4, 1, 5); }
+  static Type high(Type a, Type b) { return __builtin_shufflevector(a, b, 2, 6, 3, 7); }
 };
 
-/// to[a][b] = from[b][a] for elements of one size; `to` rows are `to_stride` bytes apart.
+/// A square of as many rows as a vector has lanes. Interleaving row i with row i + half, log2(rows) times
+/// over, is a transposition.
+template <typename Element>
+void transpose_square(const std::byte* from, int64_t from_stride, std::byte* to, int64_t to_stride) {
+  using V = Vector<Element>;
+  constexpr int kSide = 16 / sizeof(Element);
+  typename V::Type rows[kSide];
+  typename V::Type next[kSide];
+  for (int i = 0; i < kSide; ++i) {
+    std::memcpy(&rows[i], from + i * from_stride, 16);
+  }
+  for (int round = 1; round < kSide; round *= 2) {
+    for (int i = 0; i < kSide / 2; ++i) {
+      next[2 * i] = V::low(rows[i], rows[i + kSide / 2]);
+      next[2 * i + 1] = V::high(rows[i], rows[i + kSide / 2]);
+    }
+    std::copy(next, next + kSide, rows);
+  }
+  for (int i = 0; i < kSide; ++i) {
+    std::memcpy(to + i * to_stride, &rows[i], 16);
+  }
+}
+
+/// to[a][b] = from[b][a] for a in [a_begin, a_end), b in [b_begin, b_end), one element at a time.
+template <typename Element>
+void transpose_rest(const std::byte* from, int64_t from_stride, std::byte* to, int64_t to_stride,
+                    int64_t a_begin, int64_t a_end, int64_t b_begin, int64_t b_end) {
+  constexpr auto kWidth = static_cast<int64_t>(sizeof(Element));
+  for (int64_t a = a_begin; a < a_end; ++a) {
+    for (int64_t b = b_begin; b < b_end; ++b) {
+      std::memcpy(to + a * to_stride + b * kWidth, from + b * from_stride + a * kWidth, sizeof(Element));
+    }
+  }
+}
+
+/// to[a][b] = from[b][a]; rows are a stride, in bytes, apart on each side.
 template <typename Element>
 void transpose(const std::byte* from, int64_t from_stride, std::byte* to, int64_t to_stride, int64_t a_count,
                int64_t b_count) {
-  for (int64_t a = 0; a < a_count; ++a) {
-    for (int64_t b = 0; b < b_count; ++b) {
-      std::memcpy(to + a * to_stride + b * static_cast<int64_t>(sizeof(Element)),
-                  from + b * from_stride + a * static_cast<int64_t>(sizeof(Element)), sizeof(Element));
+  constexpr auto kWidth = static_cast<int64_t>(sizeof(Element));
+  int64_t a_done = 0;
+  int64_t b_done = 0;
+  if constexpr (sizeof(Element) == 2 || sizeof(Element) == 4) {
+    constexpr int64_t kSide = 16 / kWidth;
+    a_done = a_count / kSide * kSide;
+    b_done = b_count / kSide * kSide;
+    for (int64_t a = 0; a < a_done; a += kSide) {
+      for (int64_t b = 0; b < b_done; b += kSide) {
+        transpose_square<Element>(from + b * from_stride + a * kWidth, from_stride,
+                                  to + a * to_stride + b * kWidth, to_stride);
+      }
     }
   }
+  transpose_rest<Element>(from, from_stride, to, to_stride, 0, a_done, b_done, b_count);
+  transpose_rest<Element>(from, from_stride, to, to_stride, a_done, a_count, 0, b_count);
 }
 
 using Transpose = void (*)(const std::byte*, int64_t, std::byte*, int64_t, int64_t, int64_t);
@@ -205,139 +230,79 @@ class Runner {
 
   /// Divides `units` of `unit_bytes` each among the threads.
   template <typename Body>
-  void for_each_unit(int64_t units, int64_t unit_bytes, const Store& store, const Body& body) {
+  void for_each_unit(int64_t units, int64_t unit_bytes, const Body& body) {
     const int64_t grain = std::max<int64_t>(1, kPieceBytes / std::max<int64_t>(1, unit_bytes));
     parallel_for(units, grain, [&](int64_t begin, int64_t end) {
       for (int64_t unit = begin; unit < end && !failed_.load(std::memory_order_relaxed); ++unit) {
         body(unit);
       }
-      store.finish();
     });
-  }
-
-  /// The same, through scratch where the store streams.
-  void move_run(const std::byte* src, std::byte* dst, int64_t n, const Store& store) {
-    if (!store.streams()) {
-      convert(src, dst, n);
-      return;
-    }
-    if (convert_.is_copy()) {
-      store.put(dst, src, n * convert_.dst_bytes());
-      return;
-    }
-    alignas(64) std::array<std::byte, kScratchBytes> scratch;
-    const int64_t at_once = kScratchBytes / convert_.dst_bytes();
-    for (int64_t done = 0; done < n; done += at_once) {
-      const int64_t count = std::min(at_once, n - done);
-      convert(src + done * convert_.src_bytes(), scratch.data(), count);
-      store.put(dst + done * convert_.dst_bytes(), scratch.data(), count * convert_.dst_bytes());
-    }
   }
 
   /// `run` is dense on both sides.
   void run_dense(const WalkLoop& run) {
-    int64_t elements = run.count;
-    for (const WalkLoop& loop : loops_) {
-      elements *= loop.count;
-    }
-    const Store store(elements * convert_.dst_bytes() > kStreamAbove);
-    if (run.count * convert_.dst_bytes() > kLongRunBytes) {
-      run_long(run.count, store);
+    const int64_t src_bytes = run.count * convert_.src_bytes();
+    const int64_t dst_bytes = run.count * convert_.dst_bytes();
+    if (dst_bytes > kLongRunBytes) {
+      run_long(run.count);
       return;
     }
-    const auto dealt =
-        find([&](const WalkLoop& loop) { return loop.src_stride == run.count * convert_.src_bytes(); });
-    const auto collected =
-        find([&](const WalkLoop& loop) { return loop.dst_stride == run.count * convert_.dst_bytes(); });
-    if (dealt) {
-      run_tiles(run.count, take(*dealt), false, store);
-    } else if (collected && pad_ == 0) {
-      run_tiles(run.count, take(*collected), true, store);
-    } else {
-      run_tiles(run.count, {1, 0, 0}, false, store);
+    const auto dealt = find([&](const WalkLoop& loop) { return loop.src_stride == src_bytes; });
+    const auto collected = find([&](const WalkLoop& loop) { return loop.dst_stride == dst_bytes; });
+    const WalkLoop tiles = dealt ? take(*dealt) : collected ? take(*collected) : WalkLoop{1, 0, 0};
+    // Rows follow each other on the side where tiles do not.
+    WalkLoop rows = {1, 0, 0};
+    if (!loops_.empty()) {
+      const auto side = collected && !dealt ? &WalkLoop::src_stride : &WalkLoop::dst_stride;
+      rows = take(static_cast<size_t>(std::ranges::min_element(loops_, {}, side) - loops_.begin()));
     }
+    run_tiles(run.count, tiles, rows);
   }
 
   /// Runs so long that each is cut into units of its own.
-  void run_long(int64_t n, const Store& store) {
+  void run_long(int64_t n) {
     const int64_t at_once = kLongRunBytes / convert_.dst_bytes();
     const int64_t pieces = ceil_div(n, at_once);
     const Outer outer(std::move(loops_));
-    for_each_unit(outer.count() * pieces, kLongRunBytes, store, [&](int64_t unit) {
+    for_each_unit(outer.count() * pieces, kLongRunBytes, [&](int64_t unit) {
       const auto [src_at, dst_at] = outer.at(unit / pieces);
       const int64_t first = unit % pieces * at_once;
-      move_run(src_ + src_at + first * convert_.src_bytes(), dst_ + dst_at + first * convert_.dst_bytes(),
-               std::min(at_once, n - first), store);
+      convert(src_ + src_at + first * convert_.src_bytes(), dst_ + dst_at + first * convert_.dst_bytes(),
+              std::min(at_once, n - first));
     });
   }
 
-  /// Runs of n elements; those of the loop `tiles` continue each other in the source, or (`collect`) in the
-  /// destination. A unit of work is a block of tiles times a block of rows.
-  void run_tiles(int64_t n, const WalkLoop& tiles, bool collect, const Store& store) {
-    // The loop that advances most finely on the scattered side makes its accesses sequential.
-    WalkLoop rows = {1, 0, 0};
-    if (!loops_.empty()) {
-      const auto finest =
-          std::ranges::min_element(loops_, {}, collect ? &WalkLoop::src_stride : &WalkLoop::dst_stride);
-      rows = take(static_cast<size_t>(finest - loops_.begin()));
-    }
-    const int64_t run_bytes = n * convert_.dst_bytes();
-    const int64_t tiles_at_once = std::clamp<int64_t>(kRunBytes / run_bytes, 1, tiles.count);
-    const int64_t tile_blocks = ceil_div(tiles.count, tiles_at_once);
+  /// Runs of n elements; those of the loop `tiles` continue each other on one side, those of `rows` lie close
+  /// together on the other. Few tiles at a time, because each is one more page to have at hand.
+  void run_tiles(int64_t n, const WalkLoop& tiles, const WalkLoop& rows) {
+    const int64_t tile_blocks = ceil_div(tiles.count, kTilesPerUnit);
     const int64_t row_blocks = ceil_div(rows.count, kRowsPerUnit);
+    const int64_t unit_bytes =
+        n * convert_.dst_bytes() * std::min(tiles.count, kTilesPerUnit) * std::min(rows.count, kRowsPerUnit);
     const Outer outer(std::move(loops_));
-
-    for_each_unit(outer.count() * row_blocks * tile_blocks,
-                  run_bytes * tiles_at_once * std::min(rows.count, kRowsPerUnit), store, [&](int64_t unit) {
-                    const int64_t tile = unit % tile_blocks * tiles_at_once;
-                    const int64_t row = unit / tile_blocks % row_blocks * kRowsPerUnit;
-                    const auto [src_at, dst_at] = outer.at(unit / tile_blocks / row_blocks);
-                    const WalkLoop here = {std::min(tiles_at_once, tiles.count - tile), tiles.src_stride,
-                                           tiles.dst_stride};
-                    const int64_t row_end = std::min(rows.count, row + kRowsPerUnit);
-                    for (int64_t r = row; r < row_end; ++r) {
-                      const std::byte* from = src_ + src_at + r * rows.src_stride + tile * tiles.src_stride;
-                      std::byte* to = dst_ + dst_at + r * rows.dst_stride + tile * tiles.dst_stride;
-                      collect ? collect_runs(from, to, n, here, store) : deal_runs(from, to, n, here, store);
-                    }
-                  });
-  }
-
-  /// Converts runs that lie one after the other in the source and deals them out.
-  void deal_runs(const std::byte* from, std::byte* to, int64_t n, const WalkLoop& tiles, const Store& store) {
-    const int64_t bytes = n * convert_.dst_bytes();
-    if (tiles.count == 1) {
-      move_run(from, to, n, store);
-      std::memset(to + bytes, 0, static_cast<size_t>(pad_));
-      return;
-    }
-    alignas(64) std::array<std::byte, kScratchBytes> scratch;
-    const std::byte* converted = from;
-    if (!convert_.is_copy()) {
-      convert(from, scratch.data(), n * tiles.count);
-      converted = scratch.data();
-    }
-    for (int64_t i = 0; i < tiles.count; ++i) {
-      store.put(to + i * tiles.dst_stride, converted + i * bytes, bytes);
-      std::memset(to + i * tiles.dst_stride + bytes, 0, static_cast<size_t>(pad_));
-    }
-  }
-
-  /// Collects runs and converts them into one dense stretch of the destination.
-  void collect_runs(const std::byte* from, std::byte* to, int64_t n, const WalkLoop& tiles,
-                    const Store& store) {
-    const int64_t bytes = n * convert_.dst_bytes();
-    if (tiles.count == 1 || convert_.is_copy() || !store.streams()) {
-      for (int64_t i = 0; i < tiles.count; ++i) {
-        move_run(from + i * tiles.src_stride, to + i * bytes, n, store);
+    for_each_unit(outer.count() * row_blocks * tile_blocks, unit_bytes, [&](int64_t unit) {
+      const int64_t tile = unit % tile_blocks * kTilesPerUnit;
+      const int64_t row = unit / tile_blocks % row_blocks * kRowsPerUnit;
+      const auto [src_at, dst_at] = outer.at(unit / tile_blocks / row_blocks);
+      const int64_t tile_end = std::min(tiles.count, tile + kTilesPerUnit);
+      const int64_t row_end = std::min(rows.count, row + kRowsPerUnit);
+      for (int64_t r = row; r < row_end; ++r) {
+        for (int64_t t = tile; t < tile_end; ++t) {
+          const std::byte* from = src_ + src_at + r * rows.src_stride + t * tiles.src_stride;
+          if (r + kRowsAhead < row_end) {
+            prefetch(from + kRowsAhead * rows.src_stride, n * convert_.src_bytes());
+          }
+          run_and_pad(from, dst_ + dst_at + r * rows.dst_stride + t * tiles.dst_stride, n);
+        }
       }
-      return;
+    });
+  }
+
+  void run_and_pad(const std::byte* from, std::byte* to, int64_t n) {
+    convert(from, to, n);
+    if (pad_ > 0) {
+      std::memset(to + n * convert_.dst_bytes(), 0, static_cast<size_t>(pad_));
     }
-    alignas(64) std::array<std::byte, kScratchBytes> scratch;
-    for (int64_t i = 0; i < tiles.count; ++i) {
-      convert(from + i * tiles.src_stride, scratch.data() + i * bytes, n);
-    }
-    store.put(to, scratch.data(), bytes * tiles.count);
   }
 
   /// `along_src` is dense in the source, `along_dst` in the destination.
@@ -347,33 +312,33 @@ class Runner {
     const int64_t width = convert_.dst_bytes();
     const Transpose transposed = transpose_for(convert_.dst_bytes());
     const Outer outer(std::move(loops_));
-    for_each_unit(outer.count() * src_blocks * dst_blocks, kTurnSide * kTurnSide * width, Store(false),
-                  [&](int64_t unit) {
-                    const int64_t a = unit % src_blocks * kTurnSide;
-                    const int64_t b = unit / src_blocks % dst_blocks * kTurnSide;
-                    const auto [src_at, dst_at] = outer.at(unit / src_blocks / dst_blocks);
-                    const int64_t a_count = std::min(kTurnSide, along_src.count - a);
-                    const int64_t b_count = std::min(kTurnSide, along_dst.count - b);
-                    alignas(64) std::array<std::byte, kTurnSide * kTurnSide * 8> block;
-                    for (int64_t i = 0; i < b_count; ++i) {
-                      convert(src_ + src_at + a * along_src.src_stride + (b + i) * along_dst.src_stride,
-                              block.data() + i * kTurnSide * width, a_count);
-                    }
-                    std::byte* to = dst_ + dst_at + a * along_src.dst_stride + b * along_dst.dst_stride;
-                    transposed(block.data(), kTurnSide * width, to, along_src.dst_stride, a_count, b_count);
-                    if (pad_ > 0 && b + b_count == along_dst.count) {
-                      for (int64_t i = 0; i < a_count; ++i) {
-                        std::memset(to + i * along_src.dst_stride + b_count * width, 0,
-                                    static_cast<size_t>(pad_));
-                      }
-                    }
-                  });
+    for_each_unit(outer.count() * src_blocks * dst_blocks, kTurnSide * kTurnSide * width, [&](int64_t unit) {
+      const int64_t a = unit % src_blocks * kTurnSide;
+      const int64_t b = unit / src_blocks % dst_blocks * kTurnSide;
+      const auto [src_at, dst_at] = outer.at(unit / src_blocks / dst_blocks);
+      const int64_t a_count = std::min(kTurnSide, along_src.count - a);
+      const int64_t b_count = std::min(kTurnSide, along_dst.count - b);
+      alignas(64) std::array<std::byte, kTurnSide * kTurnSide * 8> block;
+      const std::byte* from = src_ + src_at + a * along_src.src_stride + b * along_dst.src_stride;
+      for (int64_t i = 0; i < b_count; ++i, from += along_dst.src_stride) {
+        // The unit that follows goes on where this row stops.
+        prefetch(from + kTurnSide * convert_.src_bytes(), a_count * convert_.src_bytes());
+        convert(from, block.data() + i * kTurnSide * width, a_count);
+      }
+      std::byte* to = dst_ + dst_at + a * along_src.dst_stride + b * along_dst.dst_stride;
+      transposed(block.data(), kTurnSide * width, to, along_src.dst_stride, a_count, b_count);
+      if (pad_ > 0 && b + b_count == along_dst.count) {
+        for (int64_t i = 0; i < a_count; ++i) {
+          std::memset(to + i * along_src.dst_stride + b_count * width, 0, static_cast<size_t>(pad_));
+        }
+      }
+    });
   }
 
   /// No dense loop on one of the sides.
   void step(const WalkLoop& inner) {
     const Outer outer(std::move(loops_));
-    for_each_unit(outer.count(), inner.count * convert_.dst_bytes(), Store(false), [&](int64_t unit) {
+    for_each_unit(outer.count(), inner.count * convert_.dst_bytes(), [&](int64_t unit) {
       const auto [src_at, dst_at] = outer.at(unit);
       if (convert_.run_strided(src_ + src_at, inner.src_stride, dst_ + dst_at, inner.dst_stride,
                                inner.count) < inner.count) {

@@ -29,13 +29,13 @@ struct Walk {
 
 /// Runs a walk on all threads. The order of the loops is free, so it is chosen for speed:
 ///
-///  - *run*: one loop is dense on both sides (rows along the stick). Blocks of it are converted in one go. If
-///    neighbouring runs continue each other on one side only, they are converted together and dealt out, or
-///    collected and converted together:
+///  - *run*: one loop is dense on both sides (elements along the stick). Each run is one conversion. Work is
+///    cut into a few tiles times many rows, so that both sides advance through few pages at a time:
 ///
-///        host row   |  stick 0  |  stick 1  |  stick 2  |  ...      one conversion
-///                        |           |           |
-///        card        tile 0 row i  tile 1 row i  tile 2 row i       three stores, each a whole stick
+///        host   row i     | stick 0 | stick 1 | stick 2 | ...
+///               row i + 1 | stick 0 | stick 1 | stick 2 | ...
+///        card   tile 0    | row i | row i + 1 | ...
+///               tile 1    | row i | row i + 1 | ...
 ///
 ///  - *turn*: the dense loops of the two sides differ (the stick lies across the host's rows). Square blocks
 ///    are converted along the source, then transposed into the destination from cache.
@@ -43,7 +43,6 @@ struct Walk {
 ///  - *step*: no dense loop on one of the sides. Element by element.
 ///
 /// Returns false when some element has no image in the destination; which one is for the caller to find.
-/// Large walks write past the caches, small ones into them.
 [[nodiscard]] bool run_walk(const Walk& walk, const Convert& convert, const std::byte* src, std::byte* dst);
 
 }  // namespace spyre
