@@ -125,7 +125,7 @@ TEST_F(Transfer, AStreamOfAnotherCardIsRefused) {
 TEST_F(Transfer, EmptyViewsNeedNothing) {
   EXPECT_OK(copy_in(stream(), MemoryView::whole(nullptr), {}, Blocking::kYes));
   EXPECT_EQ(transfer(
-                stream(), {nullptr, Bytes(0), Bytes(1)}, Direction::kToHost, [](auto) { return Status(); },
+                stream(), {nullptr, Bytes(0), Bytes(1)}, TransferDirection::kToHost, [](auto) { return Status(); },
                 Blocking::kYes)
                 .error()
                 .kind,
@@ -135,7 +135,7 @@ TEST_F(Transfer, EmptyViewsNeedNothing) {
 TEST_F(Transfer, ABodyThatFailsIsReportedAndNotCounted) {
   reset_metrics();
   const Status status = transfer(
-      stream(), MemoryView::whole(memory(128)), Direction::kToDevice,
+      stream(), MemoryView::whole(memory(128)), TransferDirection::kToDevice,
       [](auto) { return Status(Error(ErrorKind::kUnsupported, "no such format")); }, Blocking::kYes);
   EXPECT_EQ(status.error().message, "no such format");
   EXPECT_EQ(metric(Metric::kTransfersToDevice), 0);

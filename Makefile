@@ -1,0 +1,70 @@
+# Two commands do everything: `make demo` and `make test`. They install what is missing and are quick the second time.
+SHELL := /bin/bash
+.ONESHELL:
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+
+VENV := .venv
+PY := $(VENV)/bin/python
+BUILD := build/editable
+JOBS ?= $(shell nproc)
+SOURCES := $(shell find spyre glue bench tools cmake -type f \( -name '*.cpp' -o -name '*.h' -o -name '*.def' -o -name '*.inc' -o -name 'CMakeLists.txt' -o -name '*.cmake' \) 2>/dev/null) CMakeLists.txt pyproject.toml
+
+.PHONY: help demo test test-full bench build format lint sanitize wheel docs clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: build  ## set up, build, and run the main job
+	@$(PY) examples/first_steps.py
+
+test: build lint  ## set up, build, and run every test that fits in a few minutes
+	@scripts/run_tests.sh $(BUILD) $(PY)
+
+test-full: build lint  ## the same plus long sweeps and sanitizers
+	@SPYRE_TEST_FULL=1 scripts/run_tests.sh $(BUILD) $(PY)
+
+bench: build  ## benchmarks; each checks its results first
+	@$(BUILD)/bench/convert_bench
+	@$(BUILD)/bench/transfer_bench
+	@$(BUILD)/bench/runtime_bench
+
+build: build/.built  ## the C++ libraries, tests and the Python package, in .venv
+
+build/.packages: scripts/setup_packages.sh
+	@scripts/setup_packages.sh
+	@mkdir -p build && touch $@
+
+build/.venv: requirements.txt build/.packages
+	@echo "== python environment ($(VENV))"
+	test -x $(PY) || python3 -m venv $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	touch $@
+
+build/.built: build/.venv $(SOURCES)
+	@echo "== build (a first build takes some minutes)"
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e . \
+	  -C build-dir=$(BUILD) -C cmake.define.SPYRE_BUILD_TESTS=ON -C cmake.define.SPYRE_BUILD_BENCH=ON \
+	  -C build.targets=all -C build.verbose=false
+	touch $@
+
+lint: build/.venv  ## include directions, python style
+	@$(PY) scripts/check_includes.py
+	@$(VENV)/bin/ruff check --quiet .
+
+format: build/.venv  ## rewrite sources in the project's style
+	@find spyre glue bench tools -name '*.cpp' -o -name '*.h' | xargs clang-format -i
+	@$(VENV)/bin/ruff format --quiet . && $(VENV)/bin/ruff check --quiet --fix .
+
+sanitize: build/.venv  ## unit tests under the address, undefined-behaviour and thread sanitizers
+	@scripts/run_sanitizers.sh
+
+wheel: build/.venv  ## dist/*.whl, built against the installed torch
+	@$(PY) -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -w dist .
+	@ls dist
+
+docs: build  ## regenerate the generated pages
+	@$(PY) scripts/generate_docs.py
+
+clean:  ## forget everything that was built or installed here
+	@rm -rf build dist $(VENV)

@@ -1,0 +1,175 @@
+// Copies between the host and a card, within a card and between cards. `copy_`, `.to`, `.cpu` all end here.
+
+#include <ATen/ops/_copy_from.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+
+#include "glue/device_state.h"
+#include "glue/error.h"
+#include "glue/kernels.h"
+#include "glue/pinned_memory.h"
+#include "glue/tensor_access.h"
+#include "glue/tensor_impl.h"
+#include "spyre/layout/convert.h"
+
+namespace spyre::glue {
+namespace {
+
+bool is_spyre(const at::Tensor& tensor) { return tensor.device().type() == c10::kPrivateUse1; }
+
+bool is_storage_bytes(const at::Tensor& tensor) {
+  const auto* impl = dynamic_cast<const SpyreTensorImpl*>(tensor.unsafeGetTensorImpl());
+  return impl != nullptr && impl->is_storage_bytes();
+}
+
+StreamRef stream_for(const at::Tensor& tensor) { return stream_of(current_stream(tensor.device().index())); }
+
+bool converts(HostType host, DataFormat device, Direction direction) {
+  return find_conversion(host, device, direction, number_policy()).ok();
+}
+
+/// The host's side of a copy without lazy conjugation or negation.
+at::Tensor resolved(const at::Tensor& host) { return host.resolve_conj().resolve_neg(); }
+
+void host_to_card(const at::Tensor& host, const at::Tensor& device, bool non_blocking) {
+  const TensorAccess to = access(device);
+  at::Tensor source = resolved(host);
+  const auto type = try_host_type(source.scalar_type());
+  // What the transfer cannot convert is cast on the host first, as PyTorch would.
+  if (!type.has_value() || !converts(*type, to.layout.device_dtype, Direction::kHostToDevice)) {
+    source = source.to(device.scalar_type());
+  }
+  // The caller may reuse its tensor at once, so queued work reads a copy.
+  if (non_blocking) { source = source.clone(); }
+  check(transfer(
+      stream_for(device), to.bytes(), TransferDirection::kToDevice,
+      [source, to](std::span<std::byte> bytes) {
+        return pack(host_source(source), to.layout, to.view, bytes, number_policy());
+      },
+      non_blocking ? Blocking::kNo : Blocking::kYes));
+}
+
+void card_to_host(const at::Tensor& device, const at::Tensor& host, bool non_blocking) {
+  const TensorAccess from = access(device);
+  const auto type = try_host_type(host.scalar_type());
+  const bool direct = type.has_value() && !host.is_conj() && !host.is_neg() &&
+                      converts(*type, from.layout.device_dtype, Direction::kDeviceToHost);
+  const at::Tensor target = direct ? host : at::empty(host.sizes(), device.options().device(c10::kCPU));
+  // Only pinned memory is written behind the caller's back; other memory is ready on return, as with CUDA.
+  const bool queue = non_blocking && direct && is_pinned(host.const_data_ptr());
+  check(transfer(
+      stream_for(device), from.bytes(), TransferDirection::kToHost,
+      [target, from](std::span<std::byte> bytes) {
+        return unpack(bytes, from.layout, from.view, host_target(target), number_policy());
+      },
+      queue ? Blocking::kNo : Blocking::kYes));
+  if (!direct) { host.copy_(target); }
+}
+
+/// The same element width as plain integers: copies on the card move bits, not values.
+HostType bits_type(DataFormat format) {
+  switch (bits_of(format)) {
+    case 8: return HostType::kInt8;
+    case 16: return HostType::kInt16;
+    default: return HostType::kInt32;
+  }
+}
+
+TensorAccess as_bits(TensorAccess tensor) {
+  tensor.type = bits_type(tensor.layout.device_dtype);
+  tensor.layout.device_dtype = info_of(tensor.type).device_format;
+  return tensor;
+}
+
+/// Same dtype and same format: the device's bits, through a host buffer when the layouts or views differ.
+void copy_bits(const at::Tensor& from_tensor, const at::Tensor& to_tensor) {
+  const TensorAccess from = as_bits(access(from_tensor));
+  const TensorAccess to = as_bits(access(to_tensor));
+  if (from_tensor.device() != to_tensor.device()) { check(stream_for(from_tensor)->synchronize()); }
+  if (from.layout == to.layout && from.view == to.view && from.view.whole_base) {
+    check(copy_between(stream_for(to_tensor), to.bytes(), from.bytes(), Blocking::kYes));
+    return;
+  }
+  const at::Tensor staging = at::empty(from_tensor.sizes(), at::dtype(dtype_of(from.type)));
+  check(transfer(
+      stream_for(from_tensor), from.bytes(), TransferDirection::kToHost,
+      [&](std::span<std::byte> bytes) { return unpack(bytes, from.layout, from.view, host_target(staging)); },
+      Blocking::kYes));
+  check(transfer(
+      stream_for(to_tensor), to.bytes(), TransferDirection::kToDevice,
+      [&](std::span<std::byte> bytes) { return pack(host_source(staging), to.layout, to.view, bytes); },
+      Blocking::kYes));
+}
+
+void card_to_card(const at::Tensor& from, const at::Tensor& to) {
+  const bool same_format = layout_of(from).device_dtype == layout_of(to).device_dtype;
+  if (from.scalar_type() == to.scalar_type() && same_format) {
+    copy_bits(from, to);
+    return;
+  }
+  host_to_card(from.cpu().to(to.scalar_type()), to, /*non_blocking=*/false);
+}
+
+/// `Storage.copy_` and torch.save: whole storages, as logical bytes in host order.
+void copy_storage_bytes(const at::Tensor& from, const at::Tensor& to) {
+  const bool from_card = is_spyre(from);
+  const bool to_card = is_spyre(to);
+  c10::StorageImpl& source = *from.storage().unsafeGetStorageImpl();
+  c10::StorageImpl& target = *to.storage().unsafeGetStorageImpl();
+  TORCH_CHECK(from.numel() == to.numel(), "storages of ", from.numel(), " and ", to.numel(), " bytes cannot be copied");
+  if (from_card && to_card) {
+    StorageContext& read = *context_of(source);
+    const std::vector<std::byte> raw =
+        read_raw_bytes(read, static_cast<size_t>(std::min(read.memory->requested().count(), from.numel())));
+    StorageContext& written = *context_of(target);
+    TORCH_CHECK(!written.image.has_value() || !read.image.has_value() || written.image->type == read.image->type,
+                "a storage of another dtype cannot be overwritten");
+    write_raw_bytes(written, raw);
+    written.image = read.image;
+    return;
+  }
+  if (from_card) {
+    const StorageContext& read = *context_of(source);
+    std::vector<std::byte> bytes = read.image.has_value() ? read_logical_elements(read)
+                                                          : read_raw_bytes(read, static_cast<size_t>(from.numel()));
+    bytes.resize(static_cast<size_t>(to.numel()));
+    std::copy(bytes.begin(), bytes.end(), static_cast<std::byte*>(to.mutable_data_ptr()));
+    return;
+  }
+  const at::Tensor contiguous = from.contiguous();
+  const std::span bytes(static_cast<const std::byte*>(contiguous.const_data_ptr()), static_cast<size_t>(from.numel()));
+  const StorageContext& written = *context_of(target);
+  if (written.image.has_value()) {
+    write_logical_elements(written, bytes);
+  } else {
+    write_raw_bytes(written, bytes);
+  }
+}
+
+}  // namespace
+
+at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blocking) {
+  if (self.numel() == 0) { return dst; }
+  TORCH_CHECK(self.sizes() == dst.sizes(), "Invalid device sizes for host sizes. Expected: ", dst.sizes(),
+              ", got: ", self.sizes());
+  const c10::InferenceMode no_autograd;
+  if (is_storage_bytes(self) || is_storage_bytes(dst)) {
+    copy_storage_bytes(self, dst);
+  } else if (is_spyre(self) && is_spyre(dst)) {
+    card_to_card(self, dst);
+  } else if (is_spyre(dst)) {
+    TORCH_CHECK(self.device().is_cpu(), "Unsupported copy types: src on ", self.device(), " dst on ", dst.device());
+    host_to_card(self, dst, non_blocking);
+  } else {
+    TORCH_CHECK(dst.device().is_cpu(), "Unsupported copy types: src on ", self.device(), " dst on ", dst.device());
+    card_to_host(self, dst, non_blocking);
+  }
+  return dst;
+}
+
+at::Tensor copy_from_and_resize(const at::Tensor& self, const at::Tensor& dst) {
+  if (self.sizes() != dst.sizes()) { dst.resize_(self.sizes()); }
+  return copy_from(self, dst, /*non_blocking=*/false);
+}
+
+}  // namespace spyre::glue

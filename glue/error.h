@@ -1,0 +1,23 @@
+#pragma once
+
+#include <utility>
+
+#include "spyre/base/result.h"
+
+namespace spyre::glue {
+
+/// Turns an error of the core into the exception PyTorch users know: torch.OutOfMemoryError for kOutOfMemory,
+/// RuntimeError for everything else, with the whole message (notes and hint included).
+[[noreturn]] void raise(const Error& error);
+
+inline void check(const Status& status) {
+  if (!status.ok()) { raise(status.error()); }
+}
+
+template <typename T>
+T unwrap(Result<T> result) {
+  if (!result.ok()) { raise(result.error()); }
+  return std::move(result).value();
+}
+
+}  // namespace spyre::glue

@@ -1,0 +1,224 @@
+#include "glue/fallback.h"
+
+#include <ATen/core/ivalue.h>
+#include <ATen/ops/empty_strided.h>
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+
+#include "glue/device_state.h"
+#include "glue/error.h"
+#include "glue/generator.h"
+#include "glue/kernels.h"
+#include "spyre/base/settings.h"
+
+namespace spyre::glue {
+namespace {
+
+struct Books {
+  std::mutex mutex;
+  std::map<std::string, FallbackCount> counts;
+  FallbackReporter reporter;
+};
+
+Books& books() {
+  static auto* shared = new Books;
+  return *shared;
+}
+
+std::atomic<int>& mode_override() {
+  static std::atomic<int> mode{-1};  // -1: the setting decides
+  return mode;
+}
+
+bool is_spyre(const at::Tensor& tensor) { return tensor.defined() && tensor.device().type() == c10::kPrivateUse1; }
+
+std::string describe(const at::Tensor& tensor) {
+  return c10::str(tensor.scalar_type(), tensor.sizes());
+}
+
+/// One call: which Spyre tensors went to the host, and as what.
+class Call {
+ public:
+  Call(const c10::OperatorHandle& op, torch::jit::Stack* stack)
+      : schema_(op.schema()), stack_(stack), first_(stack->size() - schema_.arguments().size()) {}
+
+  void run(const c10::OperatorHandle& op) {
+    move_arguments();
+    report();
+    const c10::DeviceIndex target = target_device();
+    op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack_);
+    write_back();
+    move_results(target);
+    count();
+  }
+
+ private:
+  std::string name() const { return c10::toString(schema_.operator_name()); }
+
+  /// The host's copy, made once per tensor so that one given twice stays one. What an `out` argument holds does not
+  /// matter, so it is not copied.
+  at::Tensor to_host(const at::Tensor& tensor, bool is_out) {
+    if (!is_spyre(tensor)) { return tensor; }
+    auto [entry, fresh] = hosts_.try_emplace(tensor.unsafeGetTensorImpl());
+    if (!fresh) { return entry->second.host; }
+    if (!device_.has_value()) { device_ = tensor.device().index(); }
+    if (is_out) {
+      entry->second = {tensor, at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(c10::kCPU))};
+      return entry->second.host;
+    }
+    entry->second = {tensor, tensor.detach().to(c10::kCPU)};
+    bytes_ += static_cast<int64_t>(entry->second.host.nbytes());
+    inputs_ += (inputs_.empty() ? "" : ", ") + describe(tensor);
+    return entry->second.host;
+  }
+
+  void move_arguments() {
+    for (size_t i = 0; i < schema_.arguments().size(); ++i) {
+      c10::IValue& value = (*stack_)[first_ + i];
+      const c10::AliasInfo* alias = schema_.arguments()[i].alias_info();
+      const bool written = alias != nullptr && alias->isWrite();
+      const bool is_out = schema_.arguments()[i].is_out();
+      if (value.isTensor()) {
+        const at::Tensor tensor = value.toTensor();
+        value = to_host(tensor, is_out);
+        if (written && is_spyre(tensor)) { written_.push_back(tensor); }
+      } else if (value.isTensorList()) {
+        c10::List<at::Tensor> hosts;
+        for (const at::Tensor& tensor : value.toTensorVector()) {
+          hosts.push_back(to_host(tensor, is_out));
+          if (written && is_spyre(tensor)) { written_.push_back(tensor); }
+        }
+        value = hosts;
+      } else if (value.isOptionalTensorList()) {
+        c10::List<std::optional<at::Tensor>> hosts;
+        for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorList()) {
+          hosts.push_back(tensor.has_value() ? std::optional(to_host(*tensor, is_out)) : std::nullopt);
+        }
+        value = hosts;
+      } else if (value.isDevice() && value.toDevice().type() == c10::kPrivateUse1) {
+        requested_ = resolve_index(value.toDevice().index());
+        value = c10::Device(c10::kCPU);
+      } else {
+        move_generator(i, value);
+      }
+    }
+  }
+
+  /// A Spyre generator draws on the host; none at all means the card's default one.
+  void move_generator(size_t argument, c10::IValue& value) {
+    if (value.isGenerator() && value.toGenerator().device().type() == c10::kPrivateUse1) {
+      value = host_generator(value.toGenerator());
+    } else if (value.isNone() && schema_.arguments()[argument].name() == "generator") {
+      value = host_generator(default_generator(device_.value_or(current_device())));
+    }
+  }
+
+  c10::DeviceIndex target_device() const { return requested_.value_or(device_.value_or(current_device())); }
+
+  void write_back() {
+    for (const at::Tensor& tensor : written_) {
+      const at::Tensor& host = hosts_.at(tensor.unsafeGetTensorImpl()).host;
+      if (tensor.sizes() != host.sizes()) { tensor.resize_(host.sizes()); }
+      copy_from(host, tensor, /*non_blocking=*/false);
+      bytes_ += static_cast<int64_t>(host.nbytes());
+    }
+  }
+
+  at::Tensor to_card(const at::Tensor& host, c10::DeviceIndex target) {
+    if (!host.defined() || !host.device().is_cpu()) { return host; }
+    // A result that is one of the arguments (in-place, out=) is the caller's own tensor.
+    for (const auto& [impl, pair] : hosts_) {
+      if (pair.host.is_same(host)) { return pair.spyre; }
+    }
+    bytes_ += static_cast<int64_t>(host.nbytes());
+    return host.to(spyre_device(target));
+  }
+
+  void move_results(c10::DeviceIndex target) {
+    const auto& returns = schema_.returns();
+    const size_t begin = stack_->size() - returns.size();
+    for (size_t i = 0; i < returns.size(); ++i) {
+      c10::IValue& value = (*stack_)[begin + i];
+      const c10::AliasInfo* alias = returns[i].alias_info();
+      TORCH_CHECK(alias == nullptr || alias->isWrite() || !value.isTensor(), name(),
+                  " returns a view of its input and has no Spyre kernel; a CPU fallback would return a copy",
+                  "\n  try  .cpu() on the input first");
+      if (value.isTensor()) {
+        value = to_card(value.toTensor(), target);
+      } else if (value.isTensorList()) {
+        c10::List<at::Tensor> cards;
+        for (const at::Tensor& tensor : value.toTensorVector()) { cards.push_back(to_card(tensor, target)); }
+        value = cards;
+      }
+    }
+  }
+
+  void report() const {
+    if (fallback_mode() == FallbackMode::kSilent) { return; }
+    const std::string message =
+        c10::str(name(), " is falling back to cpu: it has no Spyre kernel. Inputs: ",
+                 inputs_.empty() ? "none on the card" : inputs_, "; ", bytes_, " bytes copied to the host.");
+    TORCH_CHECK(fallback_mode() != FallbackMode::kError, message,
+                "\n  try  TORCH_SPYRE_FALLBACK=warn to allow it, or another operator");
+    FallbackReporter reporter;
+    {
+      const std::lock_guard lock(books().mutex);
+      reporter = books().reporter;
+    }
+    if (reporter) { reporter(name(), message); }
+  }
+
+  void count() const {
+    const std::lock_guard lock(books().mutex);
+    FallbackCount& entry = books().counts[name()];
+    ++entry.calls;
+    entry.bytes += bytes_;
+  }
+
+  struct Pair {
+    at::Tensor spyre, host;
+  };
+
+  const c10::FunctionSchema& schema_;
+  torch::jit::Stack* stack_;
+  size_t first_;
+  std::unordered_map<c10::TensorImpl*, Pair> hosts_;
+  std::vector<at::Tensor> written_;
+  std::optional<c10::DeviceIndex> device_, requested_;
+  std::string inputs_;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace
+
+void cpu_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) { Call(op, stack).run(op); }
+
+FallbackMode fallback_mode() {
+  if (const int mode = mode_override().load(); mode != -1) { return static_cast<FallbackMode>(mode); }
+  static const FallbackMode from_setting = [] {
+    const std::string word = unwrap(read_string("TORCH_SPYRE_FALLBACK"));
+    return word == "error" ? FallbackMode::kError : word == "silent" ? FallbackMode::kSilent : FallbackMode::kWarn;
+  }();
+  return from_setting;
+}
+
+void set_fallback_mode(FallbackMode mode) { mode_override().store(static_cast<int>(mode)); }
+
+std::map<std::string, FallbackCount> fallback_counts() {
+  const std::lock_guard lock(books().mutex);
+  return books().counts;
+}
+
+void reset_fallback_counts() {
+  const std::lock_guard lock(books().mutex);
+  books().counts.clear();
+}
+
+void set_fallback_reporter(FallbackReporter reporter) {
+  const std::lock_guard lock(books().mutex);
+  books().reporter = std::move(reporter);
+}
+
+}  // namespace spyre::glue

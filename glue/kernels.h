@@ -1,0 +1,52 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "spyre/layout/device_layout.h"
+
+/// The operators this backend implements itself. Registration (a list of names) is in registration.cpp; everything
+/// not named there runs by the CPU fallback.
+namespace spyre::glue {
+
+// factories.cpp
+at::Tensor empty(c10::IntArrayRef size, std::optional<c10::ScalarType> dtype, std::optional<c10::Layout> layout,
+                 std::optional<c10::Device> device, std::optional<bool> pin_memory,
+                 std::optional<c10::MemoryFormat> memory_format);
+at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride, std::optional<c10::ScalarType> dtype,
+                         std::optional<c10::Layout> layout, std::optional<c10::Device> device,
+                         std::optional<bool> pin_memory);
+/// A tensor in a layout of the caller's choice, which must hold its elements.
+at::Tensor empty_with_layout(c10::IntArrayRef size, c10::IntArrayRef stride, c10::ScalarType dtype,
+                             const DeviceLayout& layout, c10::Device device);
+const at::Tensor& resize_(const at::Tensor& self, c10::IntArrayRef size,
+                          std::optional<c10::MemoryFormat> memory_format);
+at::Tensor& set_storage(at::Tensor& self, at::Storage source);
+at::Tensor& set_storage_offset(at::Tensor& self, at::Storage source, int64_t storage_offset, c10::IntArrayRef size,
+                               c10::IntArrayRef stride);
+at::Tensor& set_tensor(at::Tensor& self, const at::Tensor& source);
+at::Tensor& set_empty(at::Tensor& self);
+bool is_set_to(const at::Tensor& self, const at::Tensor& other);
+
+// views.cpp: all share the storage and with it the base layout; nothing moves.
+at::Tensor as_strided(const at::Tensor& self, c10::IntArrayRef size, c10::IntArrayRef stride,
+                      std::optional<int64_t> storage_offset);
+at::Tensor view(const at::Tensor& self, c10::IntArrayRef size);
+at::Tensor reshape_alias(const at::Tensor& self, c10::IntArrayRef size, c10::IntArrayRef stride);
+at::Tensor alias(const at::Tensor& self);
+at::Tensor unfold(const at::Tensor& self, int64_t dimension, int64_t size, int64_t step);
+at::Tensor view_dtype(const at::Tensor& self, c10::ScalarType dtype);
+at::Tensor as_strided_with_layout(const at::Tensor& self, c10::IntArrayRef size, c10::IntArrayRef stride,
+                                  int64_t storage_offset, std::optional<DeviceLayout> layout);
+
+// copy.cpp
+at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blocking);
+at::Tensor copy_from_and_resize(const at::Tensor& self, const at::Tensor& dst);
+
+// fill.cpp
+at::Tensor& fill_scalar(at::Tensor& self, const at::Scalar& value);
+at::Tensor& fill_tensor(at::Tensor& self, const at::Tensor& value);
+at::Tensor& zero_(at::Tensor& self);
+at::Scalar local_scalar_dense(const at::Tensor& self);
+void record_stream(at::Tensor& self, c10::Stream stream);
+
+}  // namespace spyre::glue

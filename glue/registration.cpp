@@ -1,0 +1,41 @@
+// Which operators this backend implements itself. A list of names: the code is in the files that kernels.h names.
+
+#include <torch/library.h>
+
+#include "glue/fallback.h"
+#include "glue/kernels.h"
+
+namespace spyre::glue {
+namespace {
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("empty.memory_format", &empty);
+  m.impl("empty_strided", &empty_strided);
+  m.impl("resize_", &resize_);
+  m.impl("set_", &set_empty);
+  m.impl("set_.source_Storage", &set_storage);
+  m.impl("set_.source_Storage_storage_offset", &set_storage_offset);
+  m.impl("set_.source_Tensor", &set_tensor);
+  m.impl("is_set_to", &is_set_to);
+
+  m.impl("alias", &alias);
+  m.impl("as_strided", &as_strided);
+  m.impl("view", &view);
+  m.impl("_reshape_alias", &reshape_alias);
+  m.impl("unfold", &unfold);
+  m.impl("view.dtype", &view_dtype);
+
+  m.impl("_copy_from", &copy_from);
+  m.impl("_copy_from_and_resize", &copy_from_and_resize);
+
+  m.impl("fill_.Scalar", &fill_scalar);
+  m.impl("fill_.Tensor", &fill_tensor);
+  m.impl("zero_", &zero_);
+  m.impl("_local_scalar_dense", &local_scalar_dense);
+  m.impl("record_stream", &record_stream);
+}
+
+TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&cpu_fallback>()); }
+
+}  // namespace
+}  // namespace spyre::glue

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <vector>
+
+#include "glue/storage.h"
+#include "spyre/layout/pack.h"
+#include "spyre/layout/view_geometry.h"
+#include "spyre/runtime/transfer.h"
+
+namespace spyre::glue {
+
+/// A Spyre tensor, resolved to what pack and unpack need.
+struct TensorAccess {
+  MemoryRef memory;
+  DeviceLayout layout;
+  ViewGeometry view;
+  HostType type;
+  c10::DeviceIndex device;
+
+  /// The device bytes of the whole base.
+  MemoryView bytes() const;
+};
+
+/// Resolves a tensor with at least one element.
+TensorAccess access(const at::Tensor& tensor);
+
+/// The layout of the tensor's base: its own if one was set on it, else its storage's.
+DeviceLayout layout_of(const at::Tensor& tensor);
+
+/// A CPU tensor as a buffer.
+ConstHostBuffer host_source(const at::Tensor& tensor);
+HostBuffer host_target(const at::Tensor& tensor);
+
+/// Conversion rules in force (setting SPYRE_NUMBER_FORMAT).
+Sen169Policy number_policy();
+
+/// Blocking reads and writes of whole storages on the current stream. *Logical* bytes are the elements in host
+/// order and host type, as a CPU storage would hold them; *raw* bytes are the card's own.
+std::vector<std::byte> read_logical_elements(const StorageContext& context);
+void write_logical_elements(const StorageContext& context, std::span<const std::byte> bytes);
+std::vector<std::byte> read_raw_bytes(const StorageContext& context, size_t count);
+void write_raw_bytes(const StorageContext& context, std::span<const std::byte> bytes);
+
+}  // namespace spyre::glue

@@ -1,0 +1,19 @@
+"""Torch-Spyre: PyTorch on an emulated IBM Spyre card.
+
+``import torch`` alone makes ``device="spyre"`` work (see ``_autoload.py``); importing this package by name does the
+same and raises where the silent import only warns.
+"""
+
+from torch_spyre import _autoload
+
+_autoload.register()
+
+from torch_spyre._C import __version__ as _base_version, __revision__ as _revision  # noqa: E402
+
+__version__ = f"{_base_version}+g{_revision}" if _revision else _base_version
+
+from torch_spyre.diagnostics import environment_report  # noqa: E402
+from torch_spyre.fallback import FallbackWarning  # noqa: E402
+from torch_spyre.model_utils import load_model_to_spyre  # noqa: E402
+
+__all__ = ["FallbackWarning", "__version__", "environment_report", "load_model_to_spyre"]

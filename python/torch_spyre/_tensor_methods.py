@@ -1,0 +1,57 @@
+"""What Spyre adds to torch.Tensor: the device layout, and layouts as an argument of ``to`` and ``empty``."""
+
+import functools
+
+import torch
+
+from torch_spyre import _C
+
+
+def device_tensor_layout(self: torch.Tensor):
+    """The layout of this tensor's base on the card; None for tensors that are not on one."""
+    if self.device.type != "spyre" or not torch._C._has_storage(self):
+        return None
+    return _C.get_spyre_tensor_layout(self)
+
+
+def _to_layout(tensor: torch.Tensor, device, dtype, layout, copy: bool) -> torch.Tensor:
+    dtype = dtype or tensor.dtype
+    same = tensor.device.type == "spyre" and dtype == tensor.dtype and device_tensor_layout(tensor) == layout
+    if same and not copy:
+        return tensor
+    contiguous = torch.empty(tensor.shape, device="meta").stride()
+    result = _C.spyre_empty_with_layout(list(tensor.shape), list(contiguous), dtype, layout, device)
+    return result.copy_(tensor)
+
+
+def _wrap_to(original):
+    @functools.wraps(original)
+    def to(self, *args, device_layout=None, **kwargs):
+        if device_layout is None:
+            return original(self, *args, **kwargs)
+        device, dtype, _, _ = torch._C._nn._parse_to(*args, **{k: v for k, v in kwargs.items() if k != "copy"})
+        if device is None:
+            device = self.device
+        if device.type != "spyre":
+            raise ValueError(f"device_layout needs a Spyre device, found {device}")
+        return _to_layout(self, device, dtype, device_layout, kwargs.get("copy", False))
+
+    return to
+
+
+def _wrap_empty(original):
+    @functools.wraps(original)
+    def empty(*args, device_layout=None, **kwargs):
+        if device_layout is None:
+            return original(*args, **kwargs)
+        shape = original(*args, **{**kwargs, "device": "meta"})
+        device = torch.device(kwargs.get("device") or "spyre")
+        return _C.spyre_empty_with_layout(list(shape.shape), list(shape.stride()), shape.dtype, device_layout, device)
+
+    return empty
+
+
+def install() -> None:
+    torch.Tensor.device_tensor_layout = device_tensor_layout
+    torch.Tensor.to = _wrap_to(torch.Tensor.to)
+    torch.empty = _wrap_empty(torch.empty)

@@ -1,0 +1,47 @@
+"""Figures and settings for people: counters, configuration, environment."""
+
+import platform
+
+import torch
+
+from torch_spyre import _C
+
+
+def metrics() -> dict:
+    """Exact counters of this process: allocations, transfers, bytes, stream work, CPU fallbacks."""
+    return {**_C.metrics(), "fallbacks": _C.fallback_counts()}
+
+
+def metrics_report() -> str:
+    """The counters as text."""
+    lines = ["Spyre metrics", *(f"  {name:<24}{value:>16,}" for name, value in _C.metrics().items())]
+    fallbacks = _C.fallback_counts()
+    total = sum(entry["calls"] for entry in fallbacks.values())
+    lines.append(f"  {'cpu_fallbacks':<24}{total:>16,}")
+    for name, entry in sorted(fallbacks.items(), key=lambda item: -item[1]["calls"]):
+        lines.append(f"    {name:<38}{entry['calls']:>10,} calls {entry['bytes']:>14,} bytes")
+    return "\n".join(lines)
+
+
+def show_config() -> str:
+    """Every setting with its value; a star marks those the environment sets."""
+    rows = _C.settings()
+    width = max(len(row["name"]) for row in rows)
+    return "\n".join(f"{'*' if row['is_set'] else ' '} {row['name']:<{width}} = {row['value']}" for row in rows)
+
+
+def environment_report() -> str:
+    """What a bug report needs: versions, machine, settings."""
+    import torch_spyre
+
+    return "\n".join(
+        [
+            f"torch_spyre {torch_spyre.__version__} (built for torch {_C.__torch_version__})",
+            f"torch       {torch.__version__}",
+            f"python      {platform.python_version()} on {platform.platform()}",
+            f"threads     {_C.get_num_threads()}",
+            f"devices     {_C._device_count()} (initialized: {_C._is_initialized()})",
+            "settings",
+            show_config(),
+        ]
+    )

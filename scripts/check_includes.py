@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Checks #include directions against the table of layers: who may use whom."""
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# layer -> layers it may include, besides itself.
+ALLOWED = {
+    "base": set(),
+    "arch": {"base"},
+    "ops": {"arch", "base"},
+    "layout": {"arch", "base"},
+    "graph": {"layout", "ops", "arch", "base"},
+    "cost": {"layout", "ops", "arch", "base"},
+    "solve": {"base"},
+    "passes": {"graph", "cost", "solve", "layout", "ops", "arch", "base"},
+    "opspec": {"graph", "layout", "ops", "arch", "base"},
+    "codegen": {"opspec", "layout", "ops", "arch", "base"},
+    "driver": {"passes", "opspec", "codegen", "graph", "layout", "ops", "arch", "base"},
+    "program": {"layout", "ops", "arch", "base"},
+    "device": {"program", "cost", "layout", "ops", "arch", "base"},
+    "runtime": {"device", "program", "cost", "layout", "ops", "arch", "base"},
+    "report": {"base"},
+    "glue": {"driver", "runtime", "graph", "opspec", "codegen", "layout", "arch", "base"},
+}
+PYTORCH = re.compile(r"#include <(torch|ATen|c10|caffe2|pybind11)/|#include <Python\.h>")
+OURS = re.compile(r'#include "(?:spyre/)?([a-z_]+)/')
+
+
+def layer_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).parts
+    return parts[1] if parts[0] == "spyre" else parts[0]
+
+
+def violations(path: Path):
+    layer = layer_of(path)
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        where = f"{path.relative_to(ROOT)}:{number}"
+        if layer != "glue" and PYTORCH.match(line):
+            yield f"{where}: only glue/ may include PyTorch or Python headers: {line.strip()}"
+        match = OURS.match(line)
+        if match and layer in ALLOWED and match[1] != layer and match[1] not in ALLOWED[layer]:
+            allowed = ", ".join(sorted(ALLOWED[layer])) or "nothing"
+            yield f"{where}: '{layer}' may not include '{match[1]}' (allowed: {allowed})"
+
+
+def main() -> int:
+    files = [p for top in ("spyre", "glue") for p in (ROOT / top).rglob("*") if p.suffix in (".h", ".cpp")]
+    found = [problem for path in sorted(files) for problem in violations(path)]
+    unknown = {layer_of(p) for p in files} - ALLOWED.keys()
+    found += [f"spyre/{layer}: not in the table of layers in scripts/check_includes.py" for layer in sorted(unknown)]
+    print("\n".join(found), end="\n" if found else "")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
