@@ -10,10 +10,10 @@
 #include "spyre/base/json.h"
 #include "spyre/program/element.h"
 
-/// A small writer of sdsc files for tests, shared with nothing else. It says what a test means (dims, layouts,
-/// splits) and follows the written rules for the rest: start addresses by "sum of slice * span / splits", folds by
-/// their table. The layout formula here works from the tensor's base with global coordinates, the executor's from
-/// per-core starts with local ones: each checks the other.
+/// A small writer of sdsc files for tests, shared with nothing else. It says what a test means (dims,
+/// layouts, splits) and follows the written rules for the rest: start addresses by "sum of slice * span /
+/// splits", folds by their table. The layout formula here works from the tensor's base with global
+/// coordinates, the executor's from per-core starts with local ones: each checks the other.
 namespace spyre::testing_artifacts {
 
 struct Dim {
@@ -164,7 +164,8 @@ inline Json folds_of(const OpSpec& op, const TensorSpec& t, const std::string& l
   const int64_t size = present ? d.extent / d.splits : 1, eps = t.per_stick(label);
   std::vector<std::pair<int64_t, int64_t>> levels = {{size, present ? d.splits : 1}, {0, 1}, {0, 1}};
   if (stick && t.elem_arr == 4) {
-    for (const auto& level : std::vector<std::pair<int64_t, int64_t>>{{128, (size + 127) / 128}, {8, 8}, {64, 2}, {1, 8}}) {
+    for (const auto& level :
+         std::vector<std::pair<int64_t, int64_t>>{{128, (size + 127) / 128}, {8, 8}, {64, 2}, {1, 8}}) {
       levels.push_back(level);
     }
   } else if (stick) {
@@ -210,22 +211,24 @@ inline Json node_of(const OpSpec& op, int index, int64_t& next_symbol) {
   for (const auto& [label, gap] : t.gap) {
     gaps[label] = {{"-1", std::to_string(gap)}};
   }
-  Json node = {{"nodeType_", "allocate"},
-               {"name_", node_name(index)},
-               {"prev_", ""},
-               {"ldsIdx_", index},
-               {"component_", t.lx ? "lx" : "hbm"},
-               {"layoutDimOrder_", t.order},
-               {"maxDimSizes_", t.max_dim_sizes.empty() ? std::vector<int64_t>(t.order.size(), -1) : t.max_dim_sizes},
-               {"indirectAllocType_", t.indirection},
-               {"startAddressCoreCorelet_",
-                {{"dim_prop_func", {{{"Map", Json::object()}}, {{"Const", Json::object()}}, {{"Const", Json::object()}}}},
-                 {"dim_prop_attr",
-                  {{{"factor_", op.cores()}, {"label_", "core"}},
-                   {{"factor_", 1}, {"label_", "corelet"}},
-                   {{"factor_", 1}, {"label_", "time"}}}},
-                 {"data_", data}}},
-               {"coordinates_", {{"coordInfo", info}, {"coreIdToWkSlice_", slices}}}};
+  Json node = {
+      {"nodeType_", "allocate"},
+      {"name_", node_name(index)},
+      {"prev_", ""},
+      {"ldsIdx_", index},
+      {"component_", t.lx ? "lx" : "hbm"},
+      {"layoutDimOrder_", t.order},
+      {"maxDimSizes_", t.max_dim_sizes.empty() ? std::vector<int64_t>(t.order.size(), -1) : t.max_dim_sizes},
+      {"indirectAllocType_", t.indirection},
+      {"startAddressCoreCorelet_",
+       {{"dim_prop_func",
+         {{{"Map", Json::object()}}, {{"Const", Json::object()}}, {{"Const", Json::object()}}}},
+        {"dim_prop_attr",
+         {{{"factor_", op.cores()}, {"label_", "core"}},
+          {{"factor_", 1}, {"label_", "corelet"}},
+          {{"factor_", 1}, {"label_", "time"}}}},
+        {"data_", data}}},
+      {"coordinates_", {{"coordInfo", info}, {"coreIdToWkSlice_", slices}}}};
   if (!t.lx && op.symbolic) {
     node["isStartAddrSymbolic_"] = 1;
   }
@@ -245,7 +248,8 @@ inline Json constants_of(const OpSpec& op, DataFormat format) {
         {"dataFormat_", to_string(format)},
         {"name_", name},
         {"data_",
-         {{"dim_prop_func", {{{"Const", Json::object()}}, {{"Const", Json::object()}}, {{"Map", Json::object()}}}},
+         {{"dim_prop_func",
+           {{{"Const", Json::object()}}, {{"Const", Json::object()}}, {{"Map", Json::object()}}}},
           {"dim_prop_attr", Json::array()},
           {"data_", {{"[0, 0, 0]", Json::array({std::to_string(encode_element(format, value))})}}}}}};
   };

@@ -13,8 +13,8 @@
 namespace spyre::testing_artifacts {
 
 /// Calls `visit` for every point of the given extents, last one fastest.
-inline void for_points(const std::vector<std::pair<std::string, int64_t>>& extents, const std::function<void(const Point&)>& visit,
-                       Point g = {}, size_t depth = 0) {
+inline void for_points(const std::vector<std::pair<std::string, int64_t>>& extents,
+                       const std::function<void(const Point&)>& visit, Point g = {}, size_t depth = 0) {
   if (depth == extents.size()) {
     visit(g);
     return;
@@ -81,10 +81,11 @@ class OpCase {
     return counts.value().ops[0];
   }
 
-  /// Checks every point of the output, or those for which `within` holds, for at most `codes` steps of the format
-  /// between what is there and what is expected.
-  void expect(const std::function<float(const Point&)>& expected, int codes = 0,
-              const std::function<bool(const Point&)>& within = [](const Point&) { return true; }) {
+  /// Checks every point of the output, or those for which `within` holds, for at most `codes` steps of the
+  /// format between what is there and what is expected.
+  void expect(
+      const std::function<float(const Point&)>& expected, int codes = 0,
+      const std::function<bool(const Point&)>& within = [](const Point&) { return true; }) {
     int wrong = 0;
     const DataFormat format = op_.tensors[output()].format;
     for_points(extents_of(output()), [&](const Point& g) {
@@ -93,14 +94,17 @@ class OpCase {
       }
       const auto there = static_cast<int64_t>(bits(output(), g));
       const auto wanted = static_cast<int64_t>(encode_element(format, expected(g)));
-      const bool both_nan = std::isnan(decode_element(format, there)) && std::isnan(decode_element(format, wanted));
-      if (std::abs(there - wanted) > codes && !both_nan && !(decode_element(format, there) == decode_element(format, wanted))) {
+      const bool both_nan =
+          std::isnan(decode_element(format, there)) && std::isnan(decode_element(format, wanted));
+      if (std::abs(there - wanted) > codes && !both_nan &&
+          !(decode_element(format, there) == decode_element(format, wanted))) {
         ++wrong;
         std::string at;
         for (const auto& [label, c] : g) {
           at += fmt::format("{}={} ", label, c);
         }
-        ADD_FAILURE() << op_.function << " at " << at << ": " << get(output(), g) << ", expected " << expected(g);
+        ADD_FAILURE() << op_.function << " at " << at << ": " << get(output(), g) << ", expected "
+                      << expected(g);
       }
     });
   }

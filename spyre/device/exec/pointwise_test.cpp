@@ -11,8 +11,8 @@ namespace {
 
 struct Oracle {
   double (*value)(double x, double y, double z);
-  int codes = 0;            ///< allowed distance: 0 where fp32 arithmetic is exact or correctly rounded
-  bool positive = false;    ///< inputs must be positive
+  int codes = 0;          ///< allowed distance: 0 where fp32 arithmetic is exact or correctly rounded
+  bool positive = false;  ///< inputs must be positive
 };
 
 // The textbook meaning of each op, in double precision; constants as the test passes them.
@@ -20,7 +20,9 @@ const std::map<std::string_view, Oracle>& oracles() {
   static const std::map<std::string_view, Oracle> table = {
       {"abs", {[](double x, double, double) { return x < 0 ? -x : x; }}},
       {"add", {[](double x, double y, double) { return x + y; }}},
-      {"clip", {[](double x, double, double) { return x < -1 ? -1 : x > 2 ? 2 : x; }}},
+      {"clip", {[](double x, double, double) { return x < -1  ? -1
+                                                      : x > 2 ? 2
+                                                              : x; }}},
       {"equal", {[](double x, double y, double) { return x == y ? 1.0 : 0.0; }}},
       {"exp", {[](double x, double, double) { return std::exp(x); }, 2}},
       {"floor", {[](double x, double, double) { return std::floor(x); }}},
@@ -41,7 +43,8 @@ const std::map<std::string_view, Oracle>& oracles() {
       {"rsqrt", {[](double x, double, double) { return 1 / std::sqrt(x); }, 2, true}},
       {"sigmoid", {[](double x, double, double) { return 1 / (1 + std::exp(-x)); }, 2}},
       {"silu", {[](double x, double, double) { return x / (1 + std::exp(-x)); }, 4}},
-      {"softplus", {[](double x, double, double) { return x * 2 > 3 ? x : std::log1p(std::exp(2 * x)) / 2; }, 4}},
+      {"softplus",
+       {[](double x, double, double) { return x * 2 > 3 ? x : std::log1p(std::exp(2 * x)) / 2; }, 4}},
       {"sqrt", {[](double x, double, double) { return std::sqrt(x); }, 0, true}},
       {"sub", {[](double x, double y, double) { return x - y; }}},
       {"tanh", {[](double x, double, double) { return std::tanh(x); }, 2}},
@@ -63,7 +66,7 @@ struct Scene {
   int64_t row_splits = 1, stick_splits = 1;
   int64_t columns_short = 0;  ///< logical columns end this many before the padded extent
   std::map<std::string, int> broadcast = {};
-  int64_t row_gap = 0;        ///< physical rows beyond those of the op
+  int64_t row_gap = 0;  ///< physical rows beyond those of the op
 };
 const Scene kScenes[] = {
     {"aligned", 3, 2},
@@ -128,9 +131,11 @@ TEST(Pointwise, EveryRowComputesItsMeaningInEveryFormatAndShape) {
           return i < info.inputs ? value(i, g) : 0.0f;
         };
         const int64_t columns = c.op().dim("out").extent - scene.columns_short;
-        c.expect([&](const Point& g) {
-          return static_cast<float>(oracle->second.value(argument(0, g), argument(1, g), argument(2, g)));
-        }, oracle->second.codes, [&](const Point& g) { return g.at("out") < columns; });
+        c.expect(
+            [&](const Point& g) {
+              return static_cast<float>(oracle->second.value(argument(0, g), argument(1, g), argument(2, g)));
+            },
+            oracle->second.codes, [&](const Point& g) { return g.at("out") < columns; });
         ++cases;
       }
     }
@@ -159,7 +164,8 @@ TEST(Pointwise, IntegerSumsAndProductsWrap) {
 
 TEST(Pointwise, MaskedLanesOfExpBecomeZero) {
   // exp(-10000) is 0 in every format: padding of a softmax row adds nothing to its sum.
-  OpSpec op{.function = "exp", .dims = {{"mb", 2}, {"out", 64}}, .mask = {{"out", {50, 14}}}, .mask_value = -10000};
+  OpSpec op{
+      .function = "exp", .dims = {{"mb", 2}, {"out", 64}}, .mask = {{"out", {50, 14}}}, .mask_value = -10000};
   op.tensors.assign(2, {.order = {"mb", "out"}});
   OpCase c(op);
   c.fill(0, [](const Point&) { return 1.0f; });
@@ -185,8 +191,9 @@ TEST(Pointwise, ResultsMayOverwriteAnInputInLx) {
     for (int i = 0; i < 128; ++i) {
       uint16_t bits = 0;
       std::memcpy(&bits, c.memory().lx(core).data() + 256 + 2 * i, 2);
-      const float stored = decode_element(DataFormat::SEN169_FP16,
-                                          encode_element(DataFormat::SEN169_FP16, static_cast<float>(i + 1000 * core)));
+      const float stored =
+          decode_element(DataFormat::SEN169_FP16,
+                         encode_element(DataFormat::SEN169_FP16, static_cast<float>(i + 1000 * core)));
       EXPECT_EQ(decode_element(DataFormat::SEN169_FP16, bits), -stored);
     }
   }
