@@ -72,6 +72,10 @@ Extents declared_extents(const DeviceOp& op) {
   return out;
 }
 
+int64_t start_alignment(const Tensor& tensor) {
+  return tensor.is_index ? bits_of(tensor.format) / 8 : kStickBytes.count();
+}
+
 int64_t allocated_elements(const Tensor& tensor) {
   int64_t product = tensor.lanes();
   for (const TensorDim& dim : tensor.dims) {

@@ -213,6 +213,10 @@ void resolve_strides(Tensor& tensor, const Extents& extents);
 /// The same for every tensor, for the declared extents.
 void resolve_strides(DeviceOp& op);
 
+/// What start addresses are multiples of: a stick; one element for index tensors, of which a core may have
+/// less than a stick.
+int64_t start_alignment(const Tensor& tensor);
+
 /// Elements from the first to past the last of the tensor (in LX: of one core's part), padding and gaps
 /// included.
 int64_t allocated_elements(const Tensor& tensor);

@@ -187,8 +187,10 @@ Result<std::vector<int32_t>> lane_order(const SdscRecord& record, const Allocate
 
 Result<int64_t> gap_of(const SdscRecord& record, const AllocateRecord& node, const std::string& label,
                        bool& declared) {
-  const auto entry = node.back_gap.find(label);
-  declared = entry != node.back_gap.end() && !entry->second.empty();
+  const bool short_of = node.shortfall.contains(label);
+  const auto& gaps = short_of ? node.shortfall : node.back_gap;
+  const auto entry = gaps.find(label);
+  declared = entry != gaps.end() && !entry->second.empty();
   if (!declared) {
     return int64_t{0};
   }
@@ -200,7 +202,7 @@ Result<int64_t> gap_of(const SdscRecord& record, const AllocateRecord& node, con
                     ErrorKind::kUnsupported);
     }
   }
-  return gap;
+  return short_of ? -gap : gap;
 }
 
 Status lower_starts(const SdscRecord& record, const AllocateRecord& node, const DeviceOp& op,
@@ -326,6 +328,22 @@ Result<Tensor> lower_tensor(const SdscRecord& record, const AllocateRecord& node
 
 // ---- gather and scatter -----------------------------------------------------------------------------------
 
+/// The dim of a table that the index runs over: the innermost one with size 1, or, for pages of several rows,
+/// the innermost with any size. Other sized dims belong to a multi-dimensional index.
+std::optional<size_t> indexed_position(const AllocateRecord& node) {
+  const size_t count = std::min(node.max_dim_sizes.size(), node.dims.size());
+  std::optional<size_t> paged;
+  for (size_t i = 0; i < count; ++i) {
+    if (node.max_dim_sizes[i] == 1) {
+      return i;
+    }
+    if (node.max_dim_sizes[i] > 1 && !paged) {
+      paged = i;
+    }
+  }
+  return paged;
+}
+
 Status lower_indirection(const SdscRecord& record, DeviceOp& op) {
   for (const AllocateRecord& node : record.nodes) {
     if (node.indirection != "value_tensor") {
@@ -340,22 +358,16 @@ Status lower_indirection(const SdscRecord& record, DeviceOp& op) {
     }
     Tensor& value = op.tensors[node.index];
     Indirection through{.index_tensor = static_cast<int>(partner->index)};
-    // The innermost dim with a size is the indexed one; sized dims further out belong to the index itself.
-    bool found = false;
-    for (size_t i = 0; i < std::min(node.max_dim_sizes.size(), value.dims.size()); ++i) {
-      if (node.max_dim_sizes[i] < 1) {
-        continue;
-      }
-      (found ? value.dims[i].index_outer : value.dims[i].indexed) = true;
-      if (!found) {
-        through.page = node.max_dim_sizes[i];
-      }
-      found = true;
-    }
-    if (!found) {
+    const std::optional<size_t> indexed = indexed_position(node);
+    if (!indexed) {
       return refuse(record, fmt::format("scheduleTree_[{}].maxDimSizes_", node.index),
                     "no dim with a page size", "a size of at least 1 for the indexed dim");
     }
+    for (size_t i = 0; i < std::min(node.max_dim_sizes.size(), value.dims.size()); ++i) {
+      value.dims[i].indexed = i == *indexed;
+      value.dims[i].index_outer = i != *indexed && node.max_dim_sizes[i] >= 1;
+    }
+    through.page = node.max_dim_sizes[*indexed];
     value.through = through;
   }
   return Status();

@@ -311,8 +311,10 @@ Status read_start(const Field& node_field, AllocateRecord& node) {
   return Status();
 }
 
-Status read_gaps(const Field& node_field, AllocateRecord& node) {
-  SPYRE_ASSIGN_OR_RETURN(const std::optional<Field> field, node_field.find("backGapCore_"));
+using DimGaps = std::map<std::string, std::map<int64_t, int64_t>>;
+
+Status read_gaps(const Field& node_field, std::string_view key_name, DimGaps& gaps) {
+  SPYRE_ASSIGN_OR_RETURN(const std::optional<Field> field, node_field.find(key_name));
   if (!field) {
     return Status();
   }
@@ -324,7 +326,7 @@ Status read_gaps(const Field& node_field, AllocateRecord& node) {
       if (key != "-1") {
         SPYRE_ASSIGN_OR_RETURN(core, core_key(cores, key));
       }
-      SPYRE_ASSIGN_OR_RETURN(node.back_gap[dim][core], value.integer(-kMaxExtent, kMaxExtent));
+      SPYRE_ASSIGN_OR_RETURN(gaps[dim][core], value.integer(-kMaxExtent, kMaxExtent));
     }
   }
   return Status();
@@ -407,7 +409,8 @@ Result<AllocateRecord> read_node(const Field& field) {
   SPYRE_ASSIGN_OR_RETURN(node.indirection, optional_text(field, "indirectAllocType_", "no_indirection"));
   SPYRE_ASSIGN_OR_RETURN(node.partner, optional_text(field, "relatedIndirectAccessAlloc_", ""));
   SPYRE_TRY(read_start(field, node));
-  SPYRE_TRY(read_gaps(field, node));
+  SPYRE_TRY(read_gaps(field, "backGapCore_", node.back_gap));
+  SPYRE_TRY(read_gaps(field, "spyreShortfallCore_", node.shortfall));
   SPYRE_TRY(read_coordinates(field, node));
   return node;
 }

@@ -75,6 +75,9 @@ struct AllocateRecord {
   bool one_start_for_all = false;    ///< the core level of the start address is a Const
   std::map<int64_t, int64_t> start;  ///< core id -> byte address or (negative) symbol id
   std::map<std::string, std::map<int64_t, int64_t>> back_gap;  ///< dim -> core id (-1: all) -> elements
+  /// Our own writer's word for a gap with the opposite sense: the padded extent exceeds the physical one. The
+  /// same dims are in `back_gap`, as upstream writes them.
+  std::map<std::string, std::map<int64_t, int64_t>> shortfall;
   std::vector<CoordinateRecord> coordinates;
   std::map<int64_t, std::map<std::string, int64_t>> core_slices;  ///< relayout only
 };

@@ -146,7 +146,7 @@ inline int64_t start_of(const OpSpec& op, const TensorSpec& t, int64_t core) {
       if (t.window_extent.contains(d.label)) {
         begin *= op.padding[d.label]["stride_"].get<int64_t>();
       }
-      element += begin / t.per_stick(d.label) * stride;
+      element += begin / t.per_stick(d.label) * stride + begin % t.per_stick(d.label);
     }
     stride *= steps_of(op, t, d.label);
   }

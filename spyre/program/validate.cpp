@@ -448,8 +448,9 @@ Status addresses_are_legal(const DeviceOp& op, const Machine& machine) {
       }
       const std::string field =
           fmt::format("scheduleTree_.startAddressCoreCorelet_.data_[{}]", op.cores[c].core);
-      if (start.value % kStickBytes.count() != 0) {
-        return refuse_tensor(op, tensor, field, std::to_string(start.value), "a multiple of 128");
+      if (start.value % start_alignment(tensor) != 0) {
+        return refuse_tensor(op, tensor, field, std::to_string(start.value),
+                             fmt::format("a multiple of {}", start_alignment(tensor)));
       }
       if (tensor.residence == Residence::kLx && start.value + bytes > machine.lx_per_core.count()) {
         return refuse_tensor(op, tensor, field, fmt::format("{} with {} bytes after it", start.value, bytes),

@@ -52,9 +52,10 @@ Status bind_starts(BoundOp& bound, const SymbolValues& symbols) {
     for (size_t c = 0; c < tensor.start.size(); ++c) {
       const CoreStart& start = tensor.start[c];
       const int64_t address = start.symbolic ? value_of(symbols, start.value) : start.value;
-      if (address < 0 || address % kStickBytes.count() != 0) {
-        return device_fault(bound, bound.op->cores[c].core, static_cast<uint64_t>(address),
-                            fmt::format("start of {} is not the address of a stick", tensor.name));
+      if (address < 0 || address % start_alignment(tensor) != 0) {
+        return device_fault(
+            bound, bound.op->cores[c].core, static_cast<uint64_t>(address),
+            fmt::format("start of {} is no multiple of {}", tensor.name, start_alignment(tensor)));
       }
       starts.push_back(address);
     }

@@ -120,6 +120,48 @@ TEST(Gather, PicksRowsByIndex) {
   }
 }
 
+TEST(Gather, CoresMayShareAStickOfIndices) {
+  // 8 entries over two cores: the second starts 16 bytes into the one stick of indices.
+  OpSpec op = gather(1);
+  op.dims[0] = {"mb", 8, 2};
+  op.tensors[1].gap = {{"mb", 2}};
+  OpCase c(op);
+  for (int64_t i = 0; i < 8; ++i) {
+    c.memory().put_bits(c.op().tensors[0].base, i, kIndex, static_cast<uint32_t>(9 - i));
+  }
+  for_points({{"mb", 10}, {"out", 128}}, [&](const Point& g) { c.put(1, g, sample(g)); });
+  c.run();
+  c.expect([&](const Point& g) { return sample({{"mb", 9 - g.at("mb")}, {"out", g.at("out")}}); });
+}
+
+TEST(Gather, AnIndexOfTwoDimsPicksOneRowPerPair) {
+  // out[x, mb, :] = table[index[x, mb], :]; the table has no dim of its own for x.
+  OpSpec op{.function = "identity",
+            .dims = {{"x", 3}, {"mb", 32}, {"out", 64}},
+            .tensors = {{.order = {"x", "mb"},
+                         .stick = {"mb"},
+                         .stick_sizes = {32},
+                         .format = kIndex,
+                         .indirection = "index_tensor",
+                         .partner = 1},
+                        {.order = {"out", "mb", "x"},
+                         .max_dim_sizes = {-1, 1, 3},
+                         .indirection = "value_tensor",
+                         .partner = 0},
+                        {.order = {"mb", "x", "out"}}}};
+  OpCase c(op);
+  const auto index = [](const Point& g) { return (g.at("x") * 5 + g.at("mb") * 3) % 32; };
+  for_points({{"x", 3}, {"mb", 32}}, [&](const Point& g) {
+    c.memory().put_bits(c.op().tensors[0].base, g.at("x") * 32 + g.at("mb"), kIndex,
+                        static_cast<uint32_t>(index(g)));
+  });
+  for_points({{"mb", 32}, {"out", 64}}, [&](const Point& g) {
+    c.put(1, {{"x", 0}, {"mb", g.at("mb")}, {"out", g.at("out")}}, sample(g));
+  });
+  c.run();
+  c.expect([&](const Point& g) { return sample({{"mb", index(g)}, {"out", g.at("out")}}); });
+}
+
 TEST(Gather, FaultsOnAnIndexPastTheTable) {
   OpCase c(gather(1));
   for (int64_t i = 0; i < 32; ++i) {
