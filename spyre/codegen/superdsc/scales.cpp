@@ -28,6 +28,10 @@ Status append_absent_dims(SdscPlan& plan) {
     if (tensor.indirection == Indirection::kIndex) continue;
     for (const int dim : order) {
       if (tensor.find(dim) != nullptr) continue;
+      if (plan.dims[dim].symbol.empty() && plan.dims[dim].extent == 1) {
+        tensor.dims.push_back({.dim = dim});  // an injected position of one: nothing is broadcast or folded
+        continue;
+      }
       const bool whole_stick = !tensor.own_stick && !op_stick.empty() && op_stick[0].dim == dim;
       tensor.dims.push_back({.dim = dim, .scale = whole_stick ? -2 : -1});
     }

@@ -305,7 +305,7 @@ TEST(Sdsc, ASelectedInnermostPositionBecomesADimensionOfOne) {
   EXPECT_EQ(sizes(config), R"({"mb_":3,"out_":64,"y_":1})");
   EXPECT_EQ(order(config, 0), R"(["y","out","mb"])");
   EXPECT_EQ(config["scheduleTree_"][0]["backGapCore_"].dump(), R"({"y":{"-1":"3"}})");
-  EXPECT_EQ(order(config, 1) + scale(config, 1), R"(["mb","out","y"][-1,1,1])");
+  EXPECT_EQ(order(config, 1) + scale(config, 1), R"(["mb","out","y"][1,1,1])");
 }
 
 TEST(Sdsc, LayernormScaleGetsASyntheticStick) {
