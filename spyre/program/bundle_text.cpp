@@ -9,7 +9,7 @@
 #include "spyre/program/fields.h"
 #include "spyre/program/linear_form.h"
 
-namespace spyre {
+namespace spyre::program {
 namespace {
 
 // ---- tokens
@@ -668,4 +668,4 @@ Result<BundleText> parse_bundle(std::string_view text, const std::string& file) 
   return Parser(text, file).parse();
 }
 
-}  // namespace spyre
+}  // namespace spyre::program

@@ -28,7 +28,7 @@
 /// This is the subset of MLIR that bundles use, no more: constants, sums, affine maps without division,
 /// counted loops without carried values, executes. Values become linear forms over parameters, the pool and
 /// loop counters as they are read, so nothing of the text remains to be interpreted at launch.
-namespace spyre {
+namespace spyre::program {
 
 struct BundleText {
   std::vector<Parameter> parameters;
@@ -45,4 +45,4 @@ inline constexpr int64_t kMaxExecutes = int64_t{1} << 22;   ///< of one launch, 
 
 Result<BundleText> parse_bundle(std::string_view text, const std::string& file);
 
-}  // namespace spyre
+}  // namespace spyre::program

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace spyre {
+namespace spyre::program {
 namespace {
 
 using ::testing::ElementsAre;
@@ -125,4 +125,4 @@ TEST(Bundle, LoopsHaveLimits) {
 }
 
 }  // namespace
-}  // namespace spyre
+}  // namespace spyre::program

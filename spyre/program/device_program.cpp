@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace spyre {
+namespace spyre::program {
 
 std::string_view to_string(Residence residence) {
   return residence == Residence::kLx ? "LX" : "HBM";
@@ -84,4 +84,4 @@ int64_t allocated_elements(const Tensor& tensor) {
   return product;
 }
 
-}  // namespace spyre
+}  // namespace spyre::program

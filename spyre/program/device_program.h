@@ -22,7 +22,7 @@
 /// Vocabulary. A *dim* is one dimension of an op's iteration space, an index into `DeviceOp::dims`. A
 /// *coordinate* is one integer per dim. A *stick* is 128 bytes; the *lane* is the position of an element in
 /// it.
-namespace spyre {
+namespace spyre::program {
 
 // ---------------------------------------------------------------------------------------------------------
 // Values that are known only at launch.
@@ -93,7 +93,7 @@ struct TensorDim {
   bool indexed = false;      ///< coordinate comes from the index tensor, see Indirection
   bool index_outer = false;  ///< outer dim of a multi-dimensional index: the index value already covers it
 
-  // Resolved for the declared extents by `resolve_strides`; recomputed by it when extents are dynamic.
+  // Resolved for the declared extents by `resolve_strides`.
   int64_t extent = 1;  ///< steps along this dim in memory: sticks for a stick dim, 1 if absent
   int64_t stride = 0;  ///< elements from one step to the next, 0 if absent
   friend bool operator==(const TensorDim&, const TensorDim&) = default;
@@ -198,7 +198,7 @@ struct DeviceOp {
   friend bool operator==(const DeviceOp&, const DeviceOp&) = default;
 };
 
-/// Extents of the iteration space at one execute, one entry per dim.
+/// Extents of the iteration space, one entry per dim.
 struct Extents {
   std::vector<int64_t> total;
   std::vector<int64_t> per_core;  ///< of one slice
@@ -295,4 +295,4 @@ struct DeviceProgram {
   friend bool operator==(const DeviceProgram&, const DeviceProgram&) = default;
 };
 
-}  // namespace spyre
+}  // namespace spyre::program

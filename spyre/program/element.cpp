@@ -7,7 +7,7 @@
 #include "spyre/layout/sen169.h"
 #include "spyre/layout/small_float.h"
 
-namespace spyre {
+namespace spyre::program {
 namespace {
 
 uint32_t saturated(float value, double low, double high) {
@@ -79,4 +79,4 @@ uint32_t encode_element(DataFormat format, float value) {
   }
 }
 
-}  // namespace spyre
+}  // namespace spyre::program

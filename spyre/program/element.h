@@ -8,7 +8,7 @@
 ///
 /// Widening is exact for every arithmetic format but the 32-bit integers. Narrowing rounds once, by the rule
 /// of the format: SEN169 as published (nearest, ties away from zero), fp8 and fp32 to nearest even.
-namespace spyre {
+namespace spyre::program {
 
 /// Formats that stand for a number in fp32 arithmetic: SEN169, IEEE fp32, both fp8, the 32-bit integers,
 /// int8.
@@ -20,4 +20,4 @@ float decode_element(DataFormat format, uint32_t bits);
 /// The nearest element. Integers drop the fraction, saturate, and take NaN as 0. Only for arithmetic formats.
 uint32_t encode_element(DataFormat format, float value);
 
-}  // namespace spyre
+}  // namespace spyre::program

@@ -4,7 +4,7 @@
 
 #include <charconv>
 
-namespace spyre {
+namespace spyre::program {
 namespace {
 
 // Enough of a value to recognise it in a message.
@@ -169,4 +169,4 @@ Result<std::vector<std::string>> Field::texts(size_t limit) const {
   return out;
 }
 
-}  // namespace spyre
+}  // namespace spyre::program

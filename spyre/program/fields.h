@@ -14,7 +14,7 @@
 ///     Field dsc = ...;                                   // sdsc_0.json: dscs_[0].add
 ///     dsc.at("numCoresUsed_").integer(1, 32)             // "sdsc_0.json: dscs_[0].add.numCoresUsed_: found
 ///     ..."
-namespace spyre {
+namespace spyre::program {
 
 class Field {
  public:
@@ -59,4 +59,4 @@ Result<Json> parse_bounded_json(std::string_view text, std::string_view file);
 /// A decimal integer, the whole text, no sign but '-'.
 std::optional<int64_t> parse_decimal(std::string_view text);
 
-}  // namespace spyre
+}  // namespace spyre::program

@@ -5,7 +5,7 @@
 #include "spyre/program/fields.h"
 #include "spyre/program/sdsc_record.h"
 
-namespace spyre {
+namespace spyre::program {
 namespace {
 
 constexpr int64_t kVersion = 1;
@@ -103,4 +103,4 @@ Result<LaunchSpec> read_launch_spec(const Json& json, const std::string& file) {
   return spec;
 }
 
-}  // namespace spyre
+}  // namespace spyre::program

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace spyre {
+namespace spyre::program {
 namespace {
 
 Error overflow() {
@@ -87,4 +87,4 @@ Result<int64_t> evaluate(const LinearForm& form, const AtomValues& values) {
   return sum;
 }
 
-}  // namespace spyre
+}  // namespace spyre::program

@@ -5,7 +5,7 @@
 #include "spyre/base/result.h"
 #include "spyre/program/device_program.h"
 
-namespace spyre {
+namespace spyre::program {
 
 /// Arithmetic on linear forms. Everything is checked: a sum or product that leaves 64 bits, or a form with
 /// more than `kMaxTerms` terms, is an error, because bundle text is not to be trusted.
@@ -26,4 +26,4 @@ struct AtomValues {
 /// The value of a form, or kOutOfRange where it leaves 64 bits.
 Result<int64_t> evaluate(const LinearForm& form, const AtomValues& values);
 
-}  // namespace spyre
+}  // namespace spyre::program

@@ -7,7 +7,7 @@
 
 #include "spyre/program/element.h"
 
-namespace spyre {
+namespace spyre::program {
 namespace {
 
 Error refuse(const SdscRecord& record, std::string_view field, std::string_view found,
@@ -528,4 +528,4 @@ void refine_with_physical_size(DeviceOp& op, int index, const std::vector<int64_
   resolve_strides(op);
 }
 
-}  // namespace spyre
+}  // namespace spyre::program

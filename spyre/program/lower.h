@@ -3,7 +3,7 @@
 #include "spyre/program/device_program.h"
 #include "spyre/program/sdsc_record.h"
 
-namespace spyre {
+namespace spyre::program {
 
 /// Largest iteration space, and largest tensor in elements, that a program may have. Far above any card's
 /// memory, far below what overflows.
@@ -23,4 +23,4 @@ Result<DeviceOp> lower_sdsc(const SdscRecord& record);
 /// Sizes that do not line up with the tensor's dims leave it as it is.
 void refine_with_physical_size(DeviceOp& op, int index, const std::vector<int64_t>& device_size);
 
-}  // namespace spyre
+}  // namespace spyre::program

@@ -11,7 +11,7 @@
 #include "spyre/program/sdsc_record.h"
 #include "spyre/program/validate.h"
 
-namespace spyre {
+namespace spyre::program {
 namespace {
 
 constexpr const char* kBundle = "bundle.mlir";
@@ -167,4 +167,4 @@ Result<DeviceProgram> read_program_at(const std::filesystem::path& path, const M
   return read_program(files, machine);
 }
 
-}  // namespace spyre
+}  // namespace spyre::program

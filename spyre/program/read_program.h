@@ -13,7 +13,7 @@
 /// Reading is total. Whatever the bytes, the answer is a program or an `Error`, in time and memory bounded by
 /// the size of the input: sizes, nesting, loop counts and extents all have limits, stated where they are
 /// checked.
-namespace spyre {
+namespace spyre::program {
 
 /// The files of a bundle by name: `bundle.mlir`, `sdsc_0.json`, ..., `launch_spec.json`.
 using ProgramFiles = std::map<std::string, std::string>;
@@ -31,4 +31,4 @@ Result<ProgramFiles> load_program_files(const std::filesystem::path& path);
 Result<DeviceProgram> read_program_at(const std::filesystem::path& path,
                                       const Machine& machine = spyre_card());
 
-}  // namespace spyre
+}  // namespace spyre::program

@@ -9,12 +9,12 @@
 #include "spyre/program/launch_spec.h"
 #include "spyre/program/test_artifact.h"
 
-namespace spyre {
+namespace spyre::program {
 namespace {
 
+using spyre::testing_artifacts::OpSpec;
+using spyre::testing_artifacts::write_sdsc;
 using ::testing::HasSubstr;
-using testing_artifacts::OpSpec;
-using testing_artifacts::write_sdsc;
 
 TEST(ReadProgram, SaysWhatIsMissing) {
   EXPECT_THAT(read_program({}).error().message,
@@ -152,4 +152,4 @@ TEST(ReadProgram, SurvivesRandomMutations) {
 }
 
 }  // namespace
-}  // namespace spyre
+}  // namespace spyre::program

@@ -6,7 +6,7 @@
 
 #include "spyre/program/fields.h"
 
-namespace spyre {
+namespace spyre::program {
 namespace {
 
 constexpr int64_t kAnyLow = std::numeric_limits<int64_t>::min();
@@ -553,4 +553,4 @@ Result<SdscRecord> read_sdsc(const Json& json, const std::string& file) {
   return record;
 }
 
-}  // namespace spyre
+}  // namespace spyre::program

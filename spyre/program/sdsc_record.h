@@ -21,7 +21,7 @@
 /// `read_sdsc` accepts what upstream wrote over time: any dim labels, `constantInfo_` as the string "{}",
 /// addresses baked or symbolic, numbers as numbers or as decimal strings, optional fields absent. What it
 /// refuses cannot be understood at all (a missing list, a word where a number must be).
-namespace spyre {
+namespace spyre::program {
 
 /// Sizes per dim, in written order.
 using DimSizes = std::vector<std::pair<std::string, int64_t>>;
@@ -131,4 +131,4 @@ inline constexpr size_t kMaxTensors = 64;  ///< read; the rule that allows 8 is 
 
 Result<SdscRecord> read_sdsc(const Json& json, const std::string& file);
 
-}  // namespace spyre
+}  // namespace spyre::program

@@ -16,6 +16,8 @@
 /// coordinates, the executor's from per-core starts with local ones: each checks the other.
 namespace spyre::testing_artifacts {
 
+using namespace program;  // NOLINT: test support of that layer
+
 struct Dim {
   std::string label;
   int64_t extent;

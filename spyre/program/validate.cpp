@@ -7,7 +7,7 @@
 
 #include "spyre/program/fields.h"
 
-namespace spyre {
+namespace spyre::program {
 namespace {
 
 constexpr size_t kMaxLabeledDs = 8;
@@ -556,4 +556,4 @@ Status validate_bindings(const DeviceProgram& program) {
   return steps_bind_all(program, program.steps);
 }
 
-}  // namespace spyre
+}  // namespace spyre::program

@@ -6,7 +6,7 @@
 
 /// The rules an artifact must keep, beyond having the right shape. Each rule is one function in the source,
 /// and each refusal names file, field, what was found and what is allowed.
-namespace spyre {
+namespace spyre::program {
 
 /// Rules that concern one file as written:
 ///  - one entry of coreIdsUsed_ per core used; the product of splits is the number of cores (a relayout,
@@ -33,4 +33,4 @@ Status validate_op(const DeviceOp& op, const Machine& machine);
 /// Every symbol of an op is bound by each step that executes it.
 Status validate_bindings(const DeviceProgram& program);
 
-}  // namespace spyre
+}  // namespace spyre::program

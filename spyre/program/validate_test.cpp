@@ -8,6 +8,9 @@
 #include "spyre/program/test_artifact.h"
 
 namespace spyre::testing_artifacts {
+
+using namespace program;  // NOLINT: test support of that layer
+
 namespace {
 
 using ::testing::HasSubstr;

@@ -6,7 +6,7 @@
 #include "spyre/device/exec/test_memory.h"
 #include "spyre/program/read_program.h"
 
-namespace spyre {
+namespace spyre::exec {
 namespace {
 
 constexpr DataFormat kFp16 = DataFormat::SEN169_FP16;
@@ -58,4 +58,4 @@ TEST(PublishedAbs, FaultsNamingCoreAddressAndInstructionWhenMemoryEnds) {
 }
 
 }  // namespace
-}  // namespace spyre
+}  // namespace spyre::exec

@@ -6,7 +6,7 @@
 
 #include "spyre/program/element.h"
 
-namespace spyre {
+namespace spyre::exec {
 namespace {
 
 constexpr int64_t kStick = 128;
@@ -130,12 +130,13 @@ float Operand::lane(const Coordinate& global, int lane) {
 // ---- WriteBuffer
 // --------------------------------------------------------------------------------------------
 
-void WriteBuffer::store(int core, int64_t address, uint64_t bits, int bytes) {
-  const std::pair<int, int64_t> key(core, address & ~(kStick - 1));
+void WriteBuffer::store(Residence residence, int core, int64_t address, uint64_t bits, int bytes) {
+  const std::pair<int, int64_t> key(residence == Residence::kHbm ? -1 : core, address & ~(kStick - 1));
   if (key != last_key_ || last_ == nullptr) {
     last_ = &sticks_[key];
     last_key_ = key;
   }
+  last_->core = core;
   const auto at = static_cast<size_t>(address - key.second);
   std::memcpy(last_->bytes.data() + at, &bits, bytes);
   for (int i = 0; i < bytes; ++i) {
@@ -145,7 +146,7 @@ void WriteBuffer::store(int core, int64_t address, uint64_t bits, int bytes) {
 
 Status WriteBuffer::commit(const BoundOp& bound, CardMemory& memory) const {
   for (const auto& [key, stick] : sticks_) {
-    const auto& [core, address] = key;
+    const auto& [space, address] = key;
     for (size_t begin = 0; begin < 128;) {
       size_t end = begin;
       while (end < 128 && stick.stored[end]) {
@@ -154,9 +155,9 @@ Status WriteBuffer::commit(const BoundOp& bound, CardMemory& memory) const {
       if (end > begin) {
         const std::span<const std::byte> bytes(stick.bytes.data() + begin, end - begin);
         const auto at = static_cast<uint64_t>(address) + begin;
-        const Status written = core < 0 ? memory.write_hbm(at, bytes) : memory.write_lx(core, at, bytes);
+        const Status written = space < 0 ? memory.write_hbm(at, bytes) : memory.write_lx(space, at, bytes);
         if (!written.ok()) {
-          return device_fault(bound, core, at, "writing the result: " + written.error().message);
+          return device_fault(bound, stick.core, at, "writing the result: " + written.error().message);
         }
       }
       begin = end + 1;
@@ -169,8 +170,7 @@ Status WriteBuffer::commit(const BoundOp& bound, CardMemory& memory) const {
 // ---------------------------------------------------------------------------------------------------
 
 void Sink::store_at(int64_t address, uint64_t bits) {
-  const int core = tensor().residence == Residence::kHbm ? -1 : operand_.core();
-  buffer_.store(core, address, bits, element_bytes(tensor()));
+  buffer_.store(tensor().residence, operand_.core(), address, bits, element_bytes(tensor()));
 }
 
 void Sink::raw(const Coordinate& global, uint64_t bits) {
@@ -192,4 +192,4 @@ void Sink::whole_stick(const Coordinate& global, float value) {
   }
 }
 
-}  // namespace spyre
+}  // namespace spyre::exec

@@ -16,7 +16,7 @@
 ///
 /// Failures do not interrupt the loops over elements. The first one is kept as the run's *fault*, later reads
 /// give zero, and the loops look at it once per row.
-namespace spyre {
+namespace spyre::exec {
 
 /// The first failure of an execute.
 class Fault {
@@ -79,8 +79,8 @@ class Operand {
 /// What an execute wrote, by stick, until it is committed.
 class WriteBuffer {
  public:
-  /// Stores `bytes` low bytes of `bits`, in HBM (core -1) or in a core's LX.
-  void store(int core, int64_t address, uint64_t bits, int bytes);
+  /// Stores the low `bytes` of `bits`, on behalf of a core, in HBM or in that core's LX.
+  void store(Residence residence, int core, int64_t address, uint64_t bits, int bytes);
   /// Writes everything, in ascending address order; only bytes that were stored.
   Status commit(const BoundOp& bound, CardMemory& memory) const;
 
@@ -88,7 +88,9 @@ class WriteBuffer {
   struct Stick {
     std::array<std::byte, 128> bytes{};
     std::bitset<128> stored;
+    int core = 0;  // the last one to store here
   };
+  // Key: core, or -1 for HBM, and address of the stick.
   std::map<std::pair<int, int64_t>, Stick> sticks_;
   std::pair<int, int64_t> last_key_{-2, 0};
   Stick* last_ = nullptr;
@@ -116,4 +118,4 @@ class Sink {
   WriteBuffer& buffer_;
 };
 
-}  // namespace spyre
+}  // namespace spyre::exec

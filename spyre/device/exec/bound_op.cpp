@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-namespace spyre {
+namespace spyre::exec {
 namespace {
 
 /// The value of a symbol; the reader made sure that every execute binds every symbol of its op.
@@ -18,6 +18,7 @@ int64_t value_of(const SymbolValues& symbols, int64_t symbol) {
 
 Status bind_extents(BoundOp& bound, const SymbolValues& symbols) {
   bound.extents = declared_extents(*bound.op);
+  bound.limit = bound.extents.total;
   for (int d = 0; d < bound.dims(); ++d) {
     const IterationDim& dim = bound.op->dims[d];
     if (!dim.symbol) {
@@ -28,8 +29,7 @@ Status bind_extents(BoundOp& bound, const SymbolValues& symbols) {
       return Error(ErrorKind::kDeviceFault, fmt::format("{}: extent of '{}': found {}, allowed: 1 to {}",
                                                         bound.where(), dim.label, extent, dim.extent));
     }
-    bound.extents.total[d] = extent;
-    bound.extents.per_core[d] = ceil_div(extent, dim.splits);
+    bound.limit[d] = extent;
   }
   return Status();
 }
@@ -38,9 +38,9 @@ void bind_boxes(BoundOp& bound) {
   for (const CoreWork& work : bound.op->cores) {
     Box box;
     for (int d = 0; d < bound.dims(); ++d) {
-      const int64_t total = bound.extents.total[d], slice = bound.extents.per_core[d];
-      box.lower[d] = std::min(work.slice[d] * slice, total);
-      box.upper[d] = std::min(box.lower[d] + slice, total);
+      const int64_t slice = bound.extents.per_core[d];
+      box.lower[d] = std::min(work.slice[d] * slice, bound.limit[d]);
+      box.upper[d] = std::min(box.lower[d] + slice, bound.limit[d]);
     }
     bound.boxes.push_back(box);
   }
@@ -115,13 +115,10 @@ Result<BoundOp> bind_op(const DeviceOp& op, const SymbolValues& symbols, int64_t
   bound.instruction = instruction;
   bound.tensors = op.tensors;
   SPYRE_TRY(bind_extents(bound, symbols));
-  for (Tensor& tensor : bound.tensors) {
-    resolve_strides(tensor, bound.extents);
-  }
   bind_boxes(bound);
   SPYRE_TRY(bind_starts(bound, symbols));
   bind_groups(bound);
   return bound;
 }
 
-}  // namespace spyre
+}  // namespace spyre::exec

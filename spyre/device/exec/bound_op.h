@@ -9,7 +9,9 @@
 #include "spyre/program/device_program.h"
 #include "spyre/program/sdsc_record.h"
 
-namespace spyre {
+namespace spyre::exec {
+
+using namespace program;  // NOLINT: an executor speaks of little else
 
 /// A point of the iteration space: one coordinate per dim of the op, the rest unused.
 using Coordinate = std::array<int64_t, kMaxDims>;
@@ -20,13 +22,18 @@ struct Box {
   int64_t extent(int dim) const { return upper[dim] - lower[dim]; }
 };
 
-/// An op with everything known: what one execute runs. Start addresses are numbers, extents are those of this
-/// launch, strides fit them.
+/// An op with everything known: what one execute runs. Start addresses are numbers, the work is that of this
+/// launch.
+///
+/// Artifacts are laid out for the largest value of a dynamic extent: strides and slices are those of the
+/// maximum, and a launch with less merely stops earlier. Cores whose slice begins past the end have nothing
+/// to do.
 struct BoundOp {
   const DeviceOp* op = nullptr;
-  int64_t instruction = 0;  ///< how many executes came before it in this run
-  Extents extents;
-  std::vector<Tensor> tensors;              ///< strides for `extents`
+  int64_t instruction = 0;     ///< how many executes came before it in this run
+  Extents extents;             ///< as declared; they shape memory
+  std::vector<int64_t> limit;  ///< extents of this launch; they bound the work
+  std::vector<Tensor> tensors;
   std::vector<std::vector<int64_t>> start;  ///< [tensor][core position], bytes
   std::vector<Box> boxes;                   ///< [core position]
   /// Cores that share their result, each group in ascending order of the slices of reduced dims. Every core
@@ -51,4 +58,4 @@ Error device_fault(const BoundOp& bound, int core, uint64_t address, std::string
 using SymbolValues = std::vector<std::pair<int64_t, int64_t>>;
 Result<BoundOp> bind_op(const DeviceOp& op, const SymbolValues& symbols, int64_t instruction);
 
-}  // namespace spyre
+}  // namespace spyre::exec

@@ -6,7 +6,7 @@
 
 #include "spyre/base/result.h"
 
-namespace spyre {
+namespace spyre::exec {
 
 /// What an executor sees of a card's memory: bytes, nothing else. The device implements it over its own
 /// pages; tests implement it over a vector.
@@ -24,4 +24,4 @@ class CardMemory {
   virtual Status write_lx(int core, uint64_t offset, std::span<const std::byte> from) = 0;
 };
 
-}  // namespace spyre
+}  // namespace spyre::exec

@@ -6,7 +6,7 @@
 
 #include "spyre/device/exec/kernels.h"
 
-namespace spyre {
+namespace spyre::exec {
 namespace {
 
 constexpr int64_t kPartialBytes = 4;  // a partial result travels as fp32
@@ -256,4 +256,4 @@ OpCounts count_execute(const BoundOp& bound, const Machine& machine) {
   return counts;
 }
 
-}  // namespace spyre
+}  // namespace spyre::exec

@@ -33,7 +33,7 @@
 ///
 /// Check: a softmax over M x N on one core (max, sub, exp, sum, realdiv; all in HBM, stick along N, reduction
 /// along M) moves 8MN + 4N elements, as published.
-namespace spyre {
+namespace spyre::exec {
 
 /// Bytes one core moves for one tensor.
 struct Traffic {
@@ -80,4 +80,4 @@ struct RunCounts {
 /// Counts of one execute. `machine` gives the size of the ring.
 OpCounts count_execute(const BoundOp& bound, const Machine& machine);
 
-}  // namespace spyre
+}  // namespace spyre::exec

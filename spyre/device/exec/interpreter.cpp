@@ -6,7 +6,7 @@
 #include "spyre/program/bundle_text.h"
 #include "spyre/program/linear_form.h"
 
-namespace spyre {
+namespace spyre::exec {
 namespace {
 
 class Walker {
@@ -130,4 +130,4 @@ Result<RunCounts> interpret(const DeviceProgram& program, const LaunchValues& la
   return counts;
 }
 
-}  // namespace spyre
+}  // namespace spyre::exec

@@ -23,7 +23,7 @@
 ///  - A card driven wrongly stops: kDeviceFault with core, address and instruction. Memory keeps the results
 ///  of the
 ///    executes before; the faulting one has written nothing, unless it is its writes that fault.
-namespace spyre {
+namespace spyre::exec {
 
 /// What a launch passes, and what it must know of the card.
 struct LaunchValues {
@@ -49,4 +49,4 @@ Status walk_program(const DeviceProgram& program, const LaunchValues& launch,
 /// Runs one bound op.
 Status interpret_op(const BoundOp& bound, CardMemory& memory);
 
-}  // namespace spyre
+}  // namespace spyre::exec

@@ -5,7 +5,7 @@
 #include "spyre/device/exec/access.h"
 
 /// What each family of ops does, one function each. `interpret_op` picks one by the op's row.
-namespace spyre {
+namespace spyre::exec {
 
 /// What a kernel works with: the op, the memory it reads, the buffer its results go to.
 struct Work {
@@ -65,4 +65,4 @@ int holder_of(const BoundOp& bound, int tensor, int core, const Coordinate& g);
 /// LX.
 std::span<const int> writers(const BoundOp& bound, const std::vector<int>& group);
 
-}  // namespace spyre
+}  // namespace spyre::exec

@@ -4,7 +4,7 @@
 #include "spyre/device/exec/kernels.h"
 #include "spyre/program/element.h"
 
-namespace spyre {
+namespace spyre::exec {
 namespace {
 
 /// Whether memory has the coordinate: the physical extent of a tensor may be less than the padded iteration
@@ -141,4 +141,4 @@ int holder_of(const BoundOp& bound, int tensor, int core, const Coordinate& g) {
   return -1;
 }
 
-}  // namespace spyre
+}  // namespace spyre::exec

@@ -5,7 +5,7 @@
 #include "spyre/ops/formulas.h"
 #include "spyre/program/element.h"
 
-namespace spyre {
+namespace spyre::exec {
 namespace {
 
 template <typename T>
@@ -88,4 +88,4 @@ void run_pointwise(const Work& work) {
   }
 }
 
-}  // namespace spyre
+}  // namespace spyre::exec

@@ -4,7 +4,7 @@
 #include "spyre/device/exec/kernels.h"
 #include "spyre/ops/formulas.h"
 
-namespace spyre {
+namespace spyre::exec {
 namespace {
 
 using Fold = float (*)(float acc, float x);
@@ -236,4 +236,4 @@ void run_layernorm(const Work& work) {
   }
 }
 
-}  // namespace spyre
+}  // namespace spyre::exec

@@ -3,7 +3,7 @@
 
 #include "spyre/device/exec/kernels.h"
 
-namespace spyre {
+namespace spyre::exec {
 namespace {
 
 /// NaN ranks above every number, as a sort on the host has it.
@@ -37,7 +37,7 @@ SearchRoles search_roles(const BoundOp& bound, const Tensor& values, const Tenso
 std::vector<std::pair<float, int64_t>> ranked_values(const BoundOp& bound, Operand& x, int searched,
                                                      Coordinate g) {
   std::vector<std::pair<float, int64_t>> values;
-  for (g[searched] = 0; g[searched] < bound.extents.total[searched]; ++g[searched]) {
+  for (g[searched] = 0; g[searched] < bound.limit[searched]; ++g[searched]) {
     values.emplace_back(masked_value(bound, x, g), g[searched]);
   }
   std::stable_sort(values.begin(), values.end(),
@@ -77,8 +77,8 @@ void run_keep_by_index(const Work& work) {
     Coordinate g{};
     for_each_point(bound.boxes[core], roles.common, g, work.fault, [&](const Coordinate& at) {
       Coordinate point = at;
-      std::vector<bool> kept(bound.extents.total[roles.searched], false);
-      for (point[roles.rank] = 0; point[roles.rank] < bound.extents.total[roles.rank]; ++point[roles.rank]) {
+      std::vector<bool> kept(bound.limit[roles.searched], false);
+      for (point[roles.rank] = 0; point[roles.rank] < bound.limit[roles.rank]; ++point[roles.rank]) {
         const float index = indices.value(point);
         if (index >= 0 && index < static_cast<float>(kept.size())) {
           kept[static_cast<size_t>(index)] = true;
@@ -103,4 +103,4 @@ void run_topk(const Work& work) {
   }
 }
 
-}  // namespace spyre
+}  // namespace spyre::exec

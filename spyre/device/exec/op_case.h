@@ -12,6 +12,8 @@
 /// One op, written as an artifact, read back, run, and looked at. The steps every op test takes.
 namespace spyre::testing_artifacts {
 
+using namespace exec;  // NOLINT: tests of that layer
+
 /// Calls `visit` for every point of the given extents, last one fastest.
 inline void for_points(const std::vector<std::pair<std::string, int64_t>>& extents,
                        const std::function<void(const Point&)>& visit, Point g = {}, size_t depth = 0) {

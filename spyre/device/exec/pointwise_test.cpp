@@ -7,6 +7,9 @@
 #include "spyre/device/exec/op_case.h"
 
 namespace spyre::testing_artifacts {
+
+using namespace exec;  // NOLINT: tests of that layer
+
 namespace {
 
 struct Oracle {

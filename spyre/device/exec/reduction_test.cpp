@@ -8,6 +8,9 @@
 #include "spyre/ops/formulas.h"
 
 namespace spyre::testing_artifacts {
+
+using namespace exec;  // NOLINT: tests of that layer
+
 namespace {
 
 constexpr DataFormat kFp16 = DataFormat::SEN169_FP16;

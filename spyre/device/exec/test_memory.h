@@ -7,7 +7,9 @@
 #include "spyre/device/exec/card_memory.h"
 #include "spyre/program/element.h"
 
-namespace spyre {
+namespace spyre::exec {
+
+using namespace program;  // NOLINT: test support
 
 /// A card's memory for tests: a few kilobytes of HBM from address 0, LX by core, poisoned with 0xA5. Keeps
 /// note of every stick that was read or written, so that counters can be checked against what happened.
@@ -82,4 +84,4 @@ class TestMemory : public CardMemory {
   size_t lx_bytes_;
 };
 
-}  // namespace spyre
+}  // namespace spyre::exec
