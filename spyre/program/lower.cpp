@@ -395,6 +395,10 @@ Status lower_windows(const SdscRecord& record, DeviceOp& op) {
                     "an input of at least one row");
     }
     for (TensorDim& entry : input.dims) {
+      if (entry.dim == dim && entry.per_stick != 1) {
+        return refuse(record, field, "a window along the stick", "windows along other dims",
+                      ErrorKind::kUnsupported);
+      }
       if (entry.dim == dim) {
         entry.window = Window{.window_dim = window_dim,
                               .stride = pad.stride,

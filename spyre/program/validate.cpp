@@ -405,6 +405,28 @@ Status pointwise_tensors_share_a_stick(const DeviceOp& op) {
   return Status();
 }
 
+Status conversions_keep_the_stick(const DeviceOp& op) {
+  // Weight and batch quantisation take their pairs from another dim; the rest stays along one.
+  if (op.info->family != OpFamily::kConversion || op.name == "qfp8wt" || op.name == "qfp8mb") {
+    return Status();
+  }
+  const Tensor &in = op.tensors[op.inputs[0]], &out = op.tensors[op.output];
+  if (stick_dims(in) != stick_dims(out) || in.stick.size() != 1) {
+    return refuse_tensor(op, in, "primaryDsInfo_.stickDimOrder_", names(op, stick_dims(in)),
+                         names(op, stick_dims(out)) + ", as the result, one dim");
+  }
+  return Status();
+}
+
+Status relayouts_stay_in_lx(const DeviceOp& op) {
+  for (const Tensor& tensor : op.tensors) {
+    if (op.info->family == OpFamily::kShuffle && tensor.residence != Residence::kLx) {
+      return refuse_tensor(op, tensor, "scheduleTree_.component_", "hbm", "lx, for both sides of a relayout");
+    }
+  }
+  return Status();
+}
+
 Status broadcast_sticks_are_broadcast_whole(const DeviceOp& op) {
   for (const Tensor& tensor : op.tensors) {
     const std::set<int> dims = stick_dims(tensor);
@@ -546,6 +568,8 @@ Status validate_op(const DeviceOp& op, const Machine& machine) {
   SPYRE_TRY(matmul_dims_have_roles(op));
   SPYRE_TRY(topk_dims_have_roles(op));
   SPYRE_TRY(pointwise_tensors_share_a_stick(op));
+  SPYRE_TRY(conversions_keep_the_stick(op));
+  SPYRE_TRY(relayouts_stay_in_lx(op));
   SPYRE_TRY(broadcast_sticks_are_broadcast_whole(op));
   SPYRE_TRY(results_are_not_broadcast(op));
   SPYRE_TRY(addresses_are_legal(op, machine));

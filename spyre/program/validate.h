@@ -27,6 +27,9 @@ Status validate_record(const SdscRecord& record, const Machine& machine);
 ///  - tensors of a pointwise op or reduction agree on their stick dims, and if one dim of a stick is
 ///  broadcast
 ///    all are; a result is not broadcast unless the op reduces;
+///  - a search for the largest has one searched and one rank dim; a conversion keeps its stick dim; both
+///  sides of a
+///    relayout are in LX;
 ///  - byte addresses are stick aligned, LX tensors fit the scratchpad, a core reaches its slice of a tensor.
 Status validate_op(const DeviceOp& op, const Machine& machine);
 

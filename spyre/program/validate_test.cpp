@@ -354,6 +354,31 @@ TEST(Rule, PointwiseTensorsShareOneStick) {
                  "primaryDsInfo_.stickDimOrder_ of Tensor0: found [out], allowed: [mb], as the result");
 }
 
+TEST(Rule, ConversionsKeepTheStick) {
+  OpSpec op{
+      .function = "dl16tofp32",
+      .dims = {{"mb", 64}, {"out", 64}},
+      .tensors = {
+          {.order = {"mb", "out"}},
+          {.order = {"out", "mb"}, .stick = {"mb"}, .stick_sizes = {32}, .format = DataFormat::IEEE_FP32}}};
+  expect_refused(write_sdsc(op),
+                 "stickDimOrder_ of Tensor0: found [out], allowed: [mb], as the result, one dim");
+}
+
+TEST(Rule, RelayoutsStayInLx) {
+  OpSpec op{.function = "shuffle",
+            .dims = {{"mb", 4}, {"out", 64}},
+            .tensors = {{.order = {"mb", "out"}}, {.order = {"mb", "out"}, .base = 1024, .lx = true}}};
+  expect_refused(write_sdsc(op), "scheduleTree_.component_ of Tensor0: found hbm, allowed: lx");
+}
+
+TEST(Rule, ASearchHasOneSearchedAndOneRankDim) {
+  OpSpec op{.function = "topkvalue",
+            .dims = {{"mb", 8}, {"out", 64}},
+            .tensors = {{.order = {"mb", "out"}}, {.order = {"mb", "out"}}}};
+  expect_refused(write_sdsc(op), "labeledDs_: found 0 searched and 0 rank dims, allowed: one of each");
+}
+
 TEST(Rule, ABroadcastStickIsBroadcastWhole) {
   OpSpec op{
       .function = "batchmatmulfp8",

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 #include <set>
 
 #include "spyre/codegen/superdsc/bundle.h"
@@ -330,6 +331,67 @@ std::vector<std::string> corpus() {
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+/// One small change to a text: a byte, a cut, a copied piece, another number.
+std::string mutated(std::string text, std::mt19937& random) {
+  const auto pick = [&](size_t n) { return static_cast<size_t>(random() % std::max<size_t>(n, 1)); };
+  const size_t at = pick(text.size());
+  const size_t digit = text.find_first_of("0123456789", at);
+  switch (pick(5)) {
+    case 0:
+      text.erase(at, 1 + pick(30));
+      break;
+    case 1:
+      text.insert(at, text.substr(pick(text.size()), pick(60)));
+      break;
+    default:
+      if (digit != std::string::npos) {
+        const size_t end = std::min(text.find_first_not_of("0123456789", digit), text.size());
+        static constexpr int64_t kNumbers[] = {
+            0, 1, 2, 3, 4, 7, 8, 31, 32, 33, 64, 128, 4096, 1 << 20, int64_t{1} << 40};
+        text.replace(digit, end - digit, std::to_string(kNumbers[pick(std::size(kNumbers))]));
+      }
+  }
+  return text;
+}
+
+TEST(MutatedBundles, AreRefusedOrRunOrFaultButNeverCrash) {
+  constexpr uint32_t kSeed = 20261116;
+  std::mt19937 random(kSeed);
+  int refused = 0, ran = 0, faulted = 0;
+  for (const std::string& name : corpus()) {
+    const std::string path = SPYRE_OPSPEC_CORPUS "/" + name + ".opspec";
+    const Bundle bundle = write_bundle(parse_kernel(read_text(path).value(), path).value()).value();
+    for (int round = 0; round < 40; ++round) {
+      SCOPED_TRACE(name + " seed " + std::to_string(kSeed) + " round " + std::to_string(round));
+      auto files = bundle.files;
+      auto file = files.begin();
+      std::advance(file, random() % files.size());
+      file->second = mutated(file->second, random);
+      const auto program = program::read_program(files);
+      if (!program.ok()) {
+        ++refused;
+        continue;
+      }
+      exec::TestMemory memory(64 << 10);
+      exec::LaunchValues launch;
+      for (size_t i = 0; i < program.value().parameters.size(); ++i) {
+        launch.parameters.push_back(program.value().parameters[i].arg_index ? static_cast<int64_t>(i) * 8192
+                                                                            : 4);
+      }
+      exec::RunOptions options;
+      options.max_points = 20000;
+      const auto counts = exec::interpret(program.value(), launch, memory, options);
+      ++(counts.ok() ? ran : faulted);
+      if (!counts.ok()) {
+        EXPECT_EQ(counts.error().kind, ErrorKind::kDeviceFault) << counts.error().to_string();
+      }
+    }
+  }
+  EXPECT_GT(refused, 100);
+  EXPECT_GT(ran, 100);
+  EXPECT_GT(faulted, 50);
 }
 
 INSTANTIATE_TEST_SUITE_P(Corpus, WrittenBundle, ::testing::ValuesIn(corpus()),

@@ -66,6 +66,22 @@ class Walker {
   int64_t instruction_ = 0;
 };
 
+Status check_points(const BoundOp& bound, int64_t allowed) {
+  double points = 0;
+  for (const Box& box : bound.boxes) {
+    double product = 1;
+    for (int d = 0; d < bound.dims(); ++d) {
+      product *= static_cast<double>(box.extent(d));
+    }
+    points += product;
+  }
+  if (points > static_cast<double>(allowed)) {
+    return Error(ErrorKind::kDeviceFault,
+                 fmt::format("{}: found {} points of work, allowed: {}", bound.where(), points, allowed));
+  }
+  return Status();
+}
+
 void run_family(const Work& work) {
   switch (work.op().info->family) {
     case OpFamily::kPointwise:
@@ -118,6 +134,7 @@ Result<RunCounts> interpret(const DeviceProgram& program, const LaunchValues& la
   RunCounts counts;
   counts.ops.resize(program.ops.size());
   const auto execute = [&](int op, const BoundOp& bound) -> Status {
+    SPYRE_TRY(check_points(bound, options.max_points));
     SPYRE_TRY(interpret_op(bound, memory));
     const OpCounts counted = count_execute(bound, *options.machine);
     counts.ops[op].add(counted);

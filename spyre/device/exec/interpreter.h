@@ -33,6 +33,9 @@ struct LaunchValues {
 
 struct RunOptions {
   const Machine* machine = &spyre_card();
+  /// Points of the iteration space that one execute may have. A program that asks for more faults instead of
+  /// running for years.
+  int64_t max_points = int64_t{1} << 40;
   /// Called after each execute with what it ran and what it counted; for traces and the timing model.
   std::function<void(const BoundOp&, const OpCounts&)> observe;
 };
