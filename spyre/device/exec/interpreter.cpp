@@ -28,7 +28,13 @@ class Walker {
 
  private:
   Result<int64_t> value(const LinearForm& form) const {
-    return evaluate(form, {.parameters = launch_.parameters, .pool = launch_.pool_base, .loops = loops_});
+    Result<int64_t> known =
+        evaluate(form, {.parameters = launch_.parameters, .pool = launch_.pool_base, .loops = loops_});
+    if (!known.ok()) {
+      return Error(ErrorKind::kDeviceFault,
+                   fmt::format("instruction {}: {}", instruction_, known.error().message));
+    }
+    return known;
   }
 
   Status loop(const Loop& loop) {

@@ -36,6 +36,35 @@ TEST(Copy, IdentityMovesBitsThroughTwoLayouts) {
   for_points(c.extents_of(1), [&](const Point& g) { EXPECT_EQ(c.bits(1, g), pattern(g)); });
 }
 
+TEST(Copy, IdentityTakesEveryFormatAndDivision) {
+  for (const DataFormat format : {kFp16, kFp32, kFp8, DataFormat::SEN152_FP8, DataFormat::IEEE_INT32,
+                                  DataFormat::SENINT8, DataFormat::IEEE_FP16, DataFormat::BFLOAT16}) {
+    for (const int64_t splits : {1, 2, 32}) {
+      const int64_t eps = elems_per_stick(format);
+      OpSpec op{.function = "identity", .dims = {{"mb", 32, splits}, {"out", eps}}};
+      op.tensors.assign(2, {.order = {"mb", "out"}, .stick_sizes = {eps}, .format = format});
+      OpCase c(op);
+      for (size_t i = 0; i < 32 * 128; ++i) {
+        c.memory().hbm()[i] = std::byte(i * 7 + i / 128);
+      }
+      c.run();
+      EXPECT_EQ(
+          std::memcmp(c.memory().hbm().data(), c.memory().hbm().data() + c.op().tensors[1].base, 32 * 128), 0)
+          << to_string(format) << " over " << splits;
+    }
+  }
+}
+
+TEST(Copy, IdentityBroadcastsWhatTheInputDoesNotHave) {
+  OpSpec op{.function = "identity",
+            .dims = {{"mb", 4, 2}, {"out", 64}},
+            .tensors = {{.order = {"out", "mb"}, .scale = {{"mb", -1}}}, {.order = {"mb", "out"}}}};
+  OpCase c(op);
+  c.fill(0, [](const Point& g) { return sample({{"out", g.at("out")}}); });
+  c.run();
+  c.expect([](const Point& g) { return sample({{"out", g.at("out")}}); });
+}
+
 TEST(Copy, RestickifyTurnsTheStick) {
   for (const int64_t splits : {1, 3}) {
     OpSpec op{
@@ -318,6 +347,25 @@ TEST(Conversion, WeightQuantisationAlternatesTwoRows) {
   });
 }
 
+TEST(Conversion, BatchQuantisationAlternatesEightOfTwoRows) {
+  // Sticks of 8 columns x 2 rows x 8 columns: lane = 16 (d div 8) + 8 e + d mod 8.
+  OpSpec op{
+      .function = "qfp8mb",
+      .dims = {{"mb", 4, 2}, {"out", 128}},
+      .tensors = {
+          {.order = {"mb", "out"}},
+          {.order = {"mb", "out"}, .stick = {"out", "mb", "out"}, .stick_sizes = {8, 2, 8}, .format = kFp8}}};
+  OpCase c(op);
+  c.fill(0, [](const Point& g) { return std::round(sample(g)); });
+  c.run();
+  for_points({{"mb", 4}, {"out", 128}}, [&](const Point& g) {
+    const int64_t e = g.at("mb"), d = g.at("out");
+    const int64_t lane = 16 * (d % 64 / 8) + 8 * (e % 2) + d % 8;
+    EXPECT_EQ(c.memory().get(c.op().tensors[1].base, (d / 64 * 2 + e / 2) * 128 + lane, kFp8),
+              std::round(sample(g)));
+  });
+}
+
 TEST(Conversion, IntegersTruncateAndSaturate) {
   OpCase c(conversion("fp32toint32", kFp32, DataFormat::IEEE_INT32, 2, 32));
   const float values[] = {1.9f, -1.9f, 3e9f, -3e9f, NAN, 0.5f};
@@ -393,11 +441,15 @@ TEST(Shuffle, MayReplicateOneCoreToMany) {
 // ------------------------------------------------------------------------------------------------
 
 TEST(TopK, RanksAreStableAndSplitOverCores) {
-  for (const char* name : {"topkvalue", "topkindex"}) {
+  const std::pair<const char*, DataFormat> variants[] = {
+      {"topkvalue", kFp16}, {"topkindex", kFp16}, {"topkvalue", kFp32}, {"topkindex", kFp32}};
+  for (const auto& [name, format] : variants) {
     // 8 candidates along `mb`, the best 4 along `x`, two ranks per core.
+    const std::vector<int64_t> stick = {elems_per_stick(format)};
     OpSpec op{.function = name,
               .dims = {{"x", 4, 2}, {"out", 64}, {"mb", 8}},
-              .tensors = {{.order = {"mb", "out"}}, {.order = {"x", "out"}}}};
+              .tensors = {{.order = {"mb", "out"}, .stick_sizes = stick, .format = format},
+                          {.order = {"x", "out"}, .stick_sizes = stick, .format = format}}};
     OpCase c(op);
     const auto value = [](int64_t i, int64_t lane) { return static_cast<float>((i * 5 + lane) % 4); };
     c.fill(0, [&](const Point& g) { return value(g.at("mb"), g.at("out")); });

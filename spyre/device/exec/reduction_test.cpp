@@ -187,60 +187,73 @@ TEST(Reduction, SharedResultsInLxReachEveryCoreOfTheGroup) {
 // -----------------------------------------------------------------------------------------------
 
 TEST(LayerNorm, Exx2KeepsBothMomentsInOneStick) {
-  for (const bool zero_mean : {false, true}) {
-    OpSpec op{.function = "exx2",
-              .dims = {{"mb", 4, 2}, {"out", 128}},
-              .constants = {{"exx2scale", 1.0f / 64}, {"useZeroMean", zero_mean ? 1.0f : 0.0f}},
-              .mask = {{"out", {64, 64}}},
-              .accumulator_listed = true};
-    op.tensors.assign(2, {.order = {"mb", "out"}});
-    op.tensors[1].scale["out"] = -2;
-    OpCase c(op);
-    c.fill(0, [](const Point& g) { return static_cast<float>(g.at("mb") + 1); });
-    c.run();
-    for (int64_t row = 0; row < 4; ++row) {
-      const int64_t first = element_at(c.op(), c.op().tensors[1], {{"mb", row}, {"out", 0}});
-      const auto x = static_cast<float>(row + 1);
-      EXPECT_EQ(c.memory().get(c.op().tensors[1].base, first, kFp16), zero_mean ? 0 : x);
-      EXPECT_EQ(c.memory().get(c.op().tensors[1].base, first + 1, kFp16), x * x);
-      EXPECT_EQ(c.memory().get(c.op().tensors[1].base, first + 2, kFp16), 0.0f);
+  for (const DataFormat format : {kFp16, kFp32}) {
+    for (const bool zero_mean : {false, true}) {
+      const int64_t eps = elems_per_stick(format);
+      OpSpec op{.function = "exx2",
+                .dims = {{"mb", 4, 2}, {"out", 2 * eps}},
+                .constants = {{"exx2scale", 1.0f / static_cast<float>(eps)},
+                              {"useZeroMean", zero_mean ? 1.0f : 0.0f}},
+                .mask = {{"out", {eps, eps}}},
+                .accumulator_listed = true};
+      op.tensors.assign(2, {.order = {"mb", "out"}, .stick_sizes = {eps}, .format = format});
+      op.tensors[1].scale["out"] = -2;
+      OpCase c(op);
+      c.fill(0, [](const Point& g) { return static_cast<float>(g.at("mb") + 1); });
+      c.run();
+      for (int64_t row = 0; row < 4; ++row) {
+        const int64_t first = element_at(c.op(), c.op().tensors[1], {{"mb", row}, {"out", 0}});
+        const auto x = static_cast<float>(row + 1);
+        EXPECT_EQ(c.memory().get(c.op().tensors[1].base, first, format), zero_mean ? 0 : x);
+        EXPECT_EQ(c.memory().get(c.op().tensors[1].base, first + 1, format), x * x);
+        EXPECT_EQ(c.memory().get(c.op().tensors[1].base, first + 2, format), 0.0f);
+      }
     }
   }
 }
 
 TEST(LayerNorm, ScaleIsTheInverseDeviationInEveryLane) {
-  // Statistics (R, 1): iteration out = R plus a synthetic stick x of 64.
-  OpSpec op{.function = "layernormscale", .dims = {{"out", 4, 2}, {"x", 64}}, .constants = {{"eps", 0.25f}}};
-  op.tensors.assign(2, {.order = {"out", "x"}, .stick = {"x"}});
-  op.tensors[0].scale["x"] = -2;
-  OpCase c(op);
-  for (int64_t row = 0; row < 4; ++row) {
-    const int64_t first = element_at(c.op(), c.op().tensors[0], {{"out", row}, {"x", 0}});
-    c.memory().put(c.op().tensors[0].base, first, kFp16, 1.0f);  // mean
-    c.memory().put(c.op().tensors[0].base, first + 1, kFp16,
-                   1.75f + 3.0f * static_cast<float>(row));  // mean square
+  for (const DataFormat format : {kFp16, kFp32}) {
+    // Statistics (R, 1): iteration out = R plus a synthetic stick x.
+    const int64_t eps = elems_per_stick(format);
+    OpSpec op{
+        .function = "layernormscale", .dims = {{"out", 4, 2}, {"x", eps}}, .constants = {{"eps", 0.25f}}};
+    op.tensors.assign(2, {.order = {"out", "x"}, .stick = {"x"}, .stick_sizes = {eps}, .format = format});
+    op.tensors[0].scale["x"] = -2;
+    OpCase c(op);
+    for (int64_t row = 0; row < 4; ++row) {
+      const int64_t first = element_at(c.op(), c.op().tensors[0], {{"out", row}, {"x", 0}});
+      c.memory().put(c.op().tensors[0].base, first, format, 1.0f);  // mean
+      c.memory().put(c.op().tensors[0].base, first + 1, format,
+                     1.75f + 3.0f * static_cast<float>(row));  // mean square
+    }
+    c.run();
+    c.expect([](const Point& g) { return 1.0f / std::sqrt(1.0f + 3.0f * static_cast<float>(g.at("out"))); });
   }
-  c.run();
-  c.expect([](const Point& g) { return 1.0f / std::sqrt(1.0f + 3.0f * static_cast<float>(g.at("out"))); });
 }
 
 TEST(LayerNorm, NormAppliesStatisticsWeightAndBias) {
-  OpSpec op{.function = "layernormnorm", .dims = {{"mb", 4, 2}, {"out", 128}}};
-  op.tensors.assign(6, {.order = {"mb", "out"}});
-  op.tensors[1].scale["out"] = op.tensors[2].scale["out"] = -2;
-  op.tensors[3].scale["mb"] = op.tensors[4].scale["mb"] = -1;
-  OpCase c(op);
-  const auto row = [](const Point& g) { return static_cast<float>(g.at("mb")); };
-  c.fill(0, [](const Point& g) { return sample(g); });
-  c.fill(1, [&](const Point& g) { return row(g); });
-  c.fill(2, [&](const Point& g) { return row(g) == 0 ? 1.0f : 0.5f; });
-  c.fill(3, [](const Point& g) { return sample({{"out", g.at("out")}}, 3); });
-  c.fill(4, [](const Point& g) { return sample({{"out", g.at("out")}}, 4); });
-  c.run();
-  c.expect([&](const Point& g) {
-    const Point column = {{"out", g.at("out")}};
-    return (sample(g) - row(g)) * (row(g) == 0 ? 1.0f : 0.5f) * sample(column, 3) + sample(column, 4);
-  });
+  for (const DataFormat format : {kFp16, kFp32}) {
+    for (const int64_t splits : {1, 2, 32}) {
+      const int64_t eps = elems_per_stick(format);
+      OpSpec op{.function = "layernormnorm", .dims = {{"mb", 32, splits}, {"out", 2 * eps}}};
+      op.tensors.assign(6, {.order = {"mb", "out"}, .stick_sizes = {eps}, .format = format});
+      op.tensors[1].scale["out"] = op.tensors[2].scale["out"] = -2;
+      op.tensors[3].scale["mb"] = op.tensors[4].scale["mb"] = -1;
+      OpCase c(op);
+      const auto row = [](const Point& g) { return static_cast<float>(g.at("mb") % 4); };
+      c.fill(0, [](const Point& g) { return sample(g); });
+      c.fill(1, [&](const Point& g) { return row(g); });
+      c.fill(2, [&](const Point& g) { return row(g) == 0 ? 1.0f : 0.5f; });
+      c.fill(3, [](const Point& g) { return sample({{"out", g.at("out")}}, 3); });
+      c.fill(4, [](const Point& g) { return sample({{"out", g.at("out")}}, 4); });
+      c.run();
+      c.expect([&](const Point& g) {
+        const Point column = {{"out", g.at("out")}};
+        return (sample(g) - row(g)) * (row(g) == 0 ? 1.0f : 0.5f) * sample(column, 3) + sample(column, 4);
+      });
+    }
+  }
 }
 
 TEST(QuantScale, BringsTheLargestMagnitudeToTheEndOfTheRange) {
