@@ -1,0 +1,84 @@
+#include "spyre/codegen/superdsc/constants.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+
+#include "spyre/codegen/superdsc/plan.h"
+
+namespace spyre::superdsc {
+namespace {
+
+// 1 sign, 6 exponent (bias 31), 9 fraction bits.
+uint32_t encode_sen169(float value) {
+  constexpr uint32_t kNotANumber = 0x7FFF;
+  constexpr int kDroppedBits = 23 - 9;
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const uint32_t sign = bits >> 31 << 15;
+  if (!std::isfinite(value)) return sign | kNotANumber;
+  const int64_t rounded = (bits & 0x7FFF'FFFF) + (int64_t{1} << (kDroppedBits - 1));
+  const int64_t exponent = (rounded >> 23) - 127 + 31;
+  if (exponent < 0) return sign;
+  const int64_t magnitude = exponent << 9 | ((rounded >> kDroppedBits) & 0x1FF);
+  return sign | static_cast<uint32_t>(std::min<int64_t>(magnitude, kNotANumber));
+}
+
+// The value that stands for "not there" in padding lanes, when the op must not see them.
+std::optional<Mask> mask_of(const SdscPlan& plan) {
+  const Tensor& output = plan.output();
+  for (const TensorDim& d : output.dims) {
+    const Dim& dim = plan.dims[d.dim];
+    const bool padded = dim.extent != dim.logical;
+    const bool reduced = d.scale == -2 && plan.op->is_reduction;
+    const bool exponential = plan.info->name == "exp" && output.word_length <= 2 && output.part(d.dim) != 1;
+    if (padded && (reduced || exponential)) {
+      return Mask{.dim = d.dim, .start = dim.logical, .count = dim.extent - dim.logical};
+    }
+  }
+  return std::nullopt;
+}
+
+// Format of the op: that of its first data input.
+DataFormat op_format(const SdscPlan& plan) {
+  if (plan.info->name == "fp32toint32" || plan.info->name == "int32tofp32") return DataFormat::IEEE_FP32;
+  for (const Tensor& tensor : plan.tensors) {
+    if (tensor.indirection == Indirection::kIndex) continue;
+    const bool relabelled = plan.info->name == "identity" && tensor.arg->format == DataFormat::IEEE_INT32;
+    return relabelled ? DataFormat::IEEE_FP32 : tensor.arg->format;
+  }
+  return plan.format;
+}
+
+}  // namespace
+
+Result<uint32_t> encode_constant(double value, DataFormat format) {
+  switch (format) {
+    case DataFormat::SEN169_FP16:
+      return encode_sen169(static_cast<float>(value));
+    case DataFormat::IEEE_FP32:
+      return std::bit_cast<uint32_t>(static_cast<float>(value));
+    case DataFormat::IEEE_INT32:
+      return static_cast<uint32_t>(static_cast<int32_t>(std::lround(value)));
+    default:
+      return Error(ErrorKind::kUnsupported,
+                   fmt::format("constants of format {}, allowed are SEN169_FP16, IEEE_FP32, IEEE_INT32",
+                               to_string(format)));
+  }
+}
+
+Status collect_constants(SdscPlan& plan) {
+  plan.format = op_format(plan);
+  for (const auto& [name, value] : plan.op->constants) {
+    SPYRE_ASSIGN_OR_RETURN(const uint32_t bits, encode_constant(value, plan.format));
+    plan.constants.push_back({name, bits});
+  }
+  plan.mask = mask_of(plan);
+  if (plan.mask) {
+    SPYRE_ASSIGN_OR_RETURN(const uint32_t bits, encode_constant(plan.info->mask.value_or(0.0), plan.format));
+    plan.constants.push_back({kMaskConstant, bits});
+  }
+  return Status();
+}
+
+}  // namespace spyre::superdsc

@@ -1,0 +1,145 @@
+// What the writer refuses, beyond the validator, each with its message.
+
+#include <gmock/gmock.h>
+
+#include <functional>
+
+#include "spyre/codegen/superdsc/corpus_for_test.h"
+
+namespace spyre::superdsc {
+namespace {
+
+using testing::HasSubstr;
+
+std::string refusal(const std::string& name, const std::function<void(OpSpec&)>& spoil,
+                    const Machine& machine = spyre_card()) {
+  Kernel kernel = corpus_kernel(name);
+  spoil(std::get<OpSpec>(kernel.body[0]));
+  const auto bundle = write_bundle(kernel, {.machine = machine});
+  return bundle.ok() ? "accepted" : bundle.error().to_string();
+}
+
+Expr expr(const char* text) {
+  return parse_expr(text).value();
+}
+
+TEST(Refusals, SlicesThatStartInsideAStick) {
+  EXPECT_THAT(
+      refusal("slice", [](OpSpec& op) { op.args[0].device_coordinates[2] = expr("Mod(c1 + 3, 64)"); }),
+      HasSubstr("op 'identity', tensor 'X': coordinate 'Mod(c1 + 3, 64)' is no lane"));
+}
+
+TEST(Refusals, CoordinatesThatMixSymbols) {
+  EXPECT_THAT(refusal("abs", [](OpSpec& op) { op.args[0].device_coordinates[1] = expr("c0 + c1"); }),
+              HasSubstr("coordinate 'c0 + c1' mixes symbols or skips"));
+  EXPECT_THAT(refusal("abs", [](OpSpec& op) { op.args[0].device_coordinates[1] = expr("2*c0"); }),
+              HasSubstr("coordinate '2*c0' mixes symbols or skips"));
+  EXPECT_THAT(refusal("abs", [](OpSpec& op) { op.args[0].device_coordinates[0] = expr("floor(c1/32)"); }),
+              HasSubstr("advances by 32 of 'c1', a stick holds 64 of it"));
+}
+
+TEST(Refusals, TensorsThatAreTooSmall) {
+  EXPECT_THAT(refusal("sum_stick", [](OpSpec& op) { op.args[0].device_size[0] = 1; }),
+              HasSubstr("tensor 'X': holds 64 along 'out', the padded extent is 128"));
+  EXPECT_THAT(refusal("abs", [](OpSpec& op) { op.args[0].device_size[1] = 3; }),
+              HasSubstr("holds 3 along 'mb', the padded extent is 4"));
+  EXPECT_THAT(refusal("slice", [](OpSpec& op) { op.args[0].device_coordinates[1] = expr("c0 + 5"); }),
+              HasSubstr("runs to 7 along 'mb', it holds 6"));
+}
+
+TEST(Refusals, OperandsWithAnotherStick) {
+  EXPECT_THAT(refusal("broadcast_add",
+                      [](OpSpec& op) {
+                        op.args[1].device_size = {1, 64};
+                        op.args[1].device_coordinates = {expr("floor(c0/64)"), expr("Mod(c0, 64)")};
+                      }),
+              HasSubstr("tensor 'b': its stick runs along 'mb', the op's along 'out'\n  try  a restickify"));
+}
+
+TEST(Refusals, SplitsThatCutSticksOrDoNotDivide) {
+  const auto split = [](size_t dim, int64_t into) {
+    return [=](OpSpec& op) {
+      for (IterationDim& d : op.iteration_space) d.split = 1;
+      op.iteration_space[dim].split = into;
+      op.core_id_to_work_slice = default_core_map(op.iteration_space, false);
+    };
+  };
+  EXPECT_THAT(refusal("abs", split(1, 2)),
+              HasSubstr("each core gets 32 along 'out', allowed are whole sticks of 64"));
+  EXPECT_THAT(refusal("abs", split(0, 3)), HasSubstr("'mb' has extent 4, which 3 cores cannot share evenly"));
+  EXPECT_THAT(refusal("restickify_short", split(1, 2)),
+              HasSubstr("'out' is padded from 100 to 128 and cannot be split"));
+  EXPECT_THAT(refusal("depthwise", split(1, 2)),
+              HasSubstr("'i' is padded by the window and cannot be split"));
+}
+
+TEST(Refusals, MatmulSticks) {
+  const auto turned = [](OpSpec& op, size_t arg, const char* outer, const char* inner) {
+    op.args[arg].device_size = {4, 256, 64};
+    op.args[arg].device_coordinates = {expr((std::string("floor(") + inner + "/64)").c_str()), expr(outer),
+                                       expr((std::string("Mod(") + inner + ", 64)").c_str())};
+  };
+  EXPECT_THAT(refusal("matmul", [&](OpSpec& op) { turned(op, 0, "k", "m"); }),
+              HasSubstr("tensor 'X': the left operand's stick must be K"));
+  EXPECT_THAT(refusal("matmul", [&](OpSpec& op) { turned(op, 1, "n", "k"); }),
+              HasSubstr("tensor 'W': the right operand's stick must be N"));
+  EXPECT_THAT(refusal("matmul", [&](OpSpec& op) { turned(op, 2, "n", "m"); }),
+              HasSubstr("tensor 'Y': the result's stick must be N"));
+}
+
+TEST(Refusals, ReductionsTheCardLacks) {
+  EXPECT_THAT(refusal("sum_stick", [](OpSpec& op) { op.op = "prod"; }),
+              HasSubstr("op 'prod': cannot fold the stick dimension"));
+  EXPECT_THAT(refusal("sum_nonstick",
+                      [](OpSpec& op) {
+                        op.op = "exx2";
+                        op.constants = {{"exx2scale", 0.25}, {"useZeroMean", 0.0}};
+                      }),
+              HasSubstr("op 'exx2': folds the stick dimension only"));
+  EXPECT_THAT(refusal("sum_stick",
+                      [](OpSpec& op) {
+                        op.args[1].device_size = {1, 64};
+                        op.args[1].device_coordinates = {Expr(), Expr()};
+                      }),
+              HasSubstr("folds 2 dimensions, one at a time is allowed"));
+}
+
+TEST(Refusals, WindowsThatLeaveARest) {
+  EXPECT_THAT(refusal("avgpool", [](OpSpec& op) { op.args[0].device_size[1] = 5; }),
+              HasSubstr("tensor 'X': windows consume 4 of the 5 positions along 'i'"));
+  EXPECT_THAT(refusal("avgpool", [](OpSpec& op) { op.args[0].device_coordinates[1] = expr("h + kh"); }),
+              HasSubstr("coordinate 'h + kh' disagrees with conv_params: stride 2, padding 0"));
+  EXPECT_THAT(refusal("avgpool",
+                      [](OpSpec& op) {
+                        op.node_output_ranges = {2, 64, 2, 2};
+                      }),
+              HasSubstr("5 loops, the output ranges and the kernel leave 6: mb, i, j, out, ki, kj"));
+}
+
+TEST(Refusals, TensorsOutOfReach) {
+  EXPECT_THAT(refusal("abs",
+                      [](OpSpec& op) {
+                        op.iteration_space[0] = {"c0", 8 << 20, 2, ""};
+                        for (TensorArg& arg : op.args) arg.device_size[1] = 8 << 20;
+                      }),
+              HasSubstr("one core spans 512.00 MiB of device memory, it reaches 256.00 MiB"));
+  EXPECT_THAT(refusal(
+                  "abs",
+                  [](OpSpec& op) {
+                    op.iteration_space[0].extent = 40;
+                    for (TensorArg& arg : op.args) arg.device_size[1] = 40;
+                    op.args[1].allocation = {Place::kLx, 0};
+                  },
+                  toy_card()),
+              HasSubstr("tensor 'Y': ends at byte 2560 of LX, a core has 2048"));
+}
+
+TEST(Refusals, ExtentsThatNoArgumentHas) {
+  Kernel kernel = corpus_kernel("dynamic");
+  for (LaunchArgument& arg : kernel.arguments) arg.shape = {int64_t{16}, int64_t{64}};
+  EXPECT_THAT(write_bundle(kernel).error().message,
+              HasSubstr("runtime extent 's0' is in no argument's shape"));
+}
+
+}  // namespace
+}  // namespace spyre::superdsc

@@ -1,0 +1,90 @@
+// The program image and the job that loads and runs it. docs/spec/superdsc.md describes the image byte by
+// byte.
+
+#include "spyre/codegen/superdsc/bundle_program.h"
+
+namespace spyre::superdsc {
+namespace {
+
+constexpr std::string_view kMagic = "SPYREIMG";
+constexpr uint32_t kImageVersion = 1;
+
+void put(std::string& out, uint64_t value, int bytes) {
+  for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xFF);
+}
+
+void pad_to_stick(std::string& out) {
+  out.resize(round_up(static_cast<int64_t>(out.size()), kStickBytes.count()), '\0');
+}
+
+std::string decimal(int64_t value) {
+  return std::to_string(value);
+}
+
+Json command(std::string_view name, Json properties) {
+  return {{"command", name}, {"properties", std::move(properties)}};
+}
+
+}  // namespace
+
+int64_t correction_bytes(const BundleProgram& program) {
+  return round_up(static_cast<int64_t>(program.parameters.size()) * 8, kStickBytes.count());
+}
+
+std::string program_image(const BundleProgram& program, const std::map<std::string, std::string>& texts) {
+  // The directory holds offsets from the start of the program, so its own size must be known first.
+  int64_t at = 32;
+  for (const auto& [name, text] : texts) at += 20 + static_cast<int64_t>(name.size());
+  std::string directory;
+  std::string content;
+  const int64_t content_start = round_up(at, kStickBytes.count());
+  for (const auto& [name, text] : texts) {
+    put(directory, content_start + content.size(), 8);
+    put(directory, text.size(), 8);
+    put(directory, name.size(), 4);
+    directory += name;
+    content += text;
+    pad_to_stick(content);
+  }
+  std::string image;
+  image += kMagic;
+  put(image, kImageVersion, 4);
+  put(image, texts.size(), 4);
+  put(image, program.parameters.size(), 4);
+  put(image, 0, 4);
+  put(image, content_start + content.size(), 8);
+  image += directory;
+  pad_to_stick(image);
+  return std::string(correction_bytes(program), '\0') + image + content;
+}
+
+Json spyre_code_json(const BundleProgram& program, const Machine& machine, int64_t image_bytes,
+                     size_t launch_tensors) {
+  const int64_t base = machine.program_base().count();
+  const int64_t correction = correction_bytes(program);
+  Json preparation = Json::array();
+  preparation.push_back(command("Allocate", {{"size", decimal(image_bytes)}}));
+  preparation.push_back(command(
+      "InitTransfer",
+      {{"init_bin_file", "init_binary.bin"}, {"dev_ptr", decimal(base)}, {"size", decimal(image_bytes)}}));
+  Json execution = Json::array();
+  if (correction > 0) {
+    // Parameter values are known at launch: computed on the host, put in front of the program.
+    execution.push_back(command(
+        "ComputeOnHost",
+        {{"ihandle", ""},
+         {"ishape", Json::array({decimal(static_cast<int64_t>(launch_tensors))})},
+         {"ohandle", "correction0"},
+         {"size", decimal(correction)},
+         {"hcm",
+          {{"vdci", {{"parameters", symbol_kinds_json(program)}}}, {"senConstants", Json::array()}}}}));
+    execution.push_back(command("DataTransfer", {{"dirn", "false"},
+                                                 {"host_handle", "correction0"},
+                                                 {"dev_ptr", decimal(base)},
+                                                 {"size", decimal(correction)}}));
+  }
+  execution.push_back(command("ComputeOnDevice", {{"job_bin_ptr", decimal(base + correction)}}));
+  return {{"JobPreparationPlan", preparation}, {"JobExecPlan", execution}};
+}
+
+}  // namespace spyre::superdsc

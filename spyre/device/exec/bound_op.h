@@ -1,0 +1,61 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "spyre/arch/machine.h"
+#include "spyre/base/result.h"
+#include "spyre/program/device_program.h"
+#include "spyre/program/sdsc_record.h"
+
+namespace spyre::exec {
+
+using namespace program;  // NOLINT: an executor speaks of little else
+
+/// A point of the iteration space: one coordinate per dim of the op, the rest unused.
+using Coordinate = std::array<int64_t, kMaxDims>;
+
+/// The coordinates [lower, upper) of one core along every dim.
+struct Box {
+  Coordinate lower{}, upper{};
+  int64_t extent(int dim) const { return upper[dim] - lower[dim]; }
+};
+
+/// An op with everything known: what one execute runs. Start addresses are numbers, the work is that of this
+/// launch.
+///
+/// Artifacts are laid out for the largest value of a dynamic extent: strides and slices are those of the
+/// maximum, and a launch with less merely stops earlier. Cores whose slice begins past the end have nothing
+/// to do.
+struct BoundOp {
+  const DeviceOp* op = nullptr;
+  int64_t instruction = 0;     ///< how many executes came before it in this run
+  Extents extents;             ///< as declared; they shape memory
+  std::vector<int64_t> limit;  ///< extents of this launch; they bound the work
+  std::vector<Tensor> tensors;
+  std::vector<std::vector<int64_t>> start;  ///< [tensor][core position], bytes
+  std::vector<Box> boxes;                   ///< [core position]
+  /// Cores that share their result, each group in ascending order of the slices of reduced dims. Every core
+  /// is in one group; without a split reduced dim each group is one core.
+  std::vector<std::vector<int>> groups;
+
+  int dims() const { return static_cast<int>(op->dims.size()); }
+  const Tensor& input(int i) const { return tensors[op->inputs[i]]; }
+  const Tensor& output() const { return tensors[op->output]; }
+
+  /// What a core holds of a tensor: its box, or its own slice of a relayout's tensor.
+  Box held(int tensor, int core) const;
+  /// "sdsc_0.json (add), instruction 3", for messages.
+  std::string where() const;
+};
+
+/// The fault of a card that was driven wrongly.
+Error device_fault(const BoundOp& bound, int core, uint64_t address, std::string_view what);
+
+/// Binds symbols to values: `value_of(symbol)` pairs as an execute step evaluates them. Faults on misaligned
+/// or negative start addresses and on extents outside [1, declared maximum].
+using SymbolValues = std::vector<std::pair<int64_t, int64_t>>;
+Result<BoundOp> bind_op(const DeviceOp& op, const SymbolValues& symbols, int64_t instruction);
+
+}  // namespace spyre::exec

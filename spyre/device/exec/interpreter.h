@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "spyre/arch/machine.h"
+#include "spyre/device/exec/card_memory.h"
+#include "spyre/device/exec/counters.h"
+#include "spyre/program/device_program.h"
+
+/// The slow executor: one element at a time, straight from the definitions. It is the judge of every faster
+/// one.
+///
+/// What it defines:
+///  - Elements are widened to fp32, computed in fp32, rounded once to the format of the result.
+///  - Sums run in a fixed order: ascending along the reduced dims (in the order of N_, the last one fastest)
+///    within a core's slice; the partial results of a group of cores are then added in ascending slice order.
+///  - An execute is a barrier: its inputs are read before anything is written, and its results are in memory
+///    before the next one starts.
+///  - The whole padded iteration space is computed. Padding lanes hold what the arithmetic gives; they never
+///  trap.
+///  - A card driven wrongly stops: kDeviceFault with core, address and instruction. Memory keeps the results
+///  of the
+///    executes before; the faulting one has written nothing, unless it is its writes that fault.
+namespace spyre::exec {
+
+/// What a launch passes, and what it must know of the card.
+struct LaunchValues {
+  std::vector<int64_t> parameters;  ///< addresses and extents, in signature order
+  int64_t pool_base = 0;            ///< address of the bundle's own pool, if it asks for one
+};
+
+struct RunOptions {
+  const Machine* machine = &spyre_card();
+  /// Points of the iteration space that one execute may have. A program that asks for more faults instead of
+  /// running for years.
+  int64_t max_points = int64_t{1} << 40;
+  /// Called after each execute with what it ran and what it counted; for traces and the timing model.
+  std::function<void(const BoundOp&, const OpCounts&)> observe;
+};
+
+/// Runs a program to its end.
+Result<RunCounts> interpret(const DeviceProgram& program, const LaunchValues& launch, CardMemory& memory,
+                            const RunOptions& options = {});
+
+/// Walks the steps of a program in execution order with everything bound, loops counted out. What `interpret`
+/// and every other executor runs on.
+Status walk_program(const DeviceProgram& program, const LaunchValues& launch,
+                    const std::function<Status(int op, const BoundOp&)>& execute);
+
+/// Runs one bound op.
+Status interpret_op(const BoundOp& bound, CardMemory& memory);
+
+}  // namespace spyre::exec

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <span>
+
+#include "spyre/device/exec/access.h"
+
+/// What each family of ops does, one function each. `interpret_op` picks one by the op's row.
+namespace spyre::exec {
+
+/// What a kernel works with: the op, the memory it reads, the buffer its results go to.
+struct Work {
+  const BoundOp& bound;
+  CardMemory& memory;
+  Fault& fault;
+  WriteBuffer& writes;
+
+  const DeviceOp& op() const { return *bound.op; }
+  Operand input(int i, int core) const { return {bound, op().inputs[i], core, memory, fault}; }
+  Sink output(int core) const { return {bound, core, memory, fault, writes}; }
+};
+
+void run_pointwise(const Work& work);    ///< one value per point, from the row's expression
+void run_reduction(const Work& work);    ///< folds the dims the result does not have
+void run_contraction(const Work& work);  ///< matmul and convolutions: sum of products over those dims
+void run_pool(const Work& work);         ///< mean over a window
+void run_copy(const Work& work);         ///< identity, gather, scatter, restickify: bits, not values
+void run_conversion(const Work& work);   ///< other format, other order in the sticks
+void run_layernorm(const Work& work);    ///< exx2, layernormscale, layernormnorm
+void run_topk(const Work& work);         ///< topkvalue, topkindex, keepbyindex
+void run_quant_scale(const Work& work);  ///< quantscalepertokenfp8
+void run_shuffle(const Work& work);      ///< LX to LX between cores
+
+/// Dims of the op that the result has, and those it does not.
+struct DimRoles {
+  std::vector<int> kept, reduced;
+};
+DimRoles roles_by_result(const BoundOp& bound);
+
+/// The value of an input at a point, masks applied.
+float masked_value(const BoundOp& bound, Operand& operand, const Coordinate& g);
+
+/// Calls `visit(g)` for every point of `box` along `dims`, the last dim fastest; other coordinates of `g`
+/// stay. Stops early once the fault is raised.
+template <typename Visit>
+void for_each_point(const Box& box, std::span<const int> dims, Coordinate& g, const Fault& fault,
+                    Visit&& visit) {
+  if (fault.raised()) {
+    return;
+  }
+  if (dims.empty()) {
+    visit(g);
+    return;
+  }
+  const int dim = dims.front();
+  for (g[dim] = box.lower[dim]; g[dim] < box.upper[dim]; ++g[dim]) {
+    for_each_point(box, dims.subspan(1), g, fault, visit);
+  }
+}
+
+/// The position of the core that gives `core` the element at `g` of a relayout: itself if it holds it, else
+/// the lowest one that does; -1 if none.
+int holder_of(const BoundOp& bound, int tensor, int core, const Coordinate& g);
+
+/// Cores that must write a group's result: the last one where the result is in HBM, each one where it is in
+/// LX.
+std::span<const int> writers(const BoundOp& bound, const std::vector<int>& group);
+
+}  // namespace spyre::exec

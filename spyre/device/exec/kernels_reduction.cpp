@@ -1,0 +1,239 @@
+#include <algorithm>
+#include <cmath>
+
+#include "spyre/device/exec/kernels.h"
+#include "spyre/ops/formulas.h"
+
+namespace spyre::exec {
+namespace {
+
+using Fold = float (*)(float acc, float x);
+struct Reducer {
+  float start = 0;
+  Fold fold = nullptr;
+};
+
+Reducer find_reducer(std::string_view op) {
+  using namespace formulas;  // NOLINT: rows name formulas unqualified
+  using T = float;
+#define SPYRE_REDUCTION(name, formats, constants, variants, mask, first, meaning)         \
+  if (op == #name) {                                                                      \
+    return {.start = first, .fold = [](float acc, float x) -> float { return meaning; }}; \
+  }
+#include "spyre/ops/table.def"
+  return {};
+}
+
+/// Folds every point of `dims` of the group's cores around `g`: within a core in ascending order, then over
+/// the cores in the order of the group. `term(core position in group, point)` gives the value of a point.
+template <typename Term>
+float fold_group(const Work& work, const std::vector<int>& group, std::span<const int> dims, Coordinate g,
+                 const Reducer& reducer, Term&& term) {
+  float total = reducer.start;
+  for (size_t member = 0; member < group.size(); ++member) {
+    float partial = reducer.start;
+    for_each_point(work.bound.boxes[group[member]], dims, g, work.fault,
+                   [&](const Coordinate& at) { partial = reducer.fold(partial, term(member, at)); });
+    total = member == 0 ? partial : reducer.fold(total, partial);
+  }
+  return total;
+}
+
+/// Runs `result(group, g)` for every point of each group's result and hands it to `store(sink, g, value)`.
+template <typename Evaluate, typename Store>
+void for_each_result(const Work& work, const std::vector<int>& group, const DimRoles& roles,
+                     Evaluate&& evaluate, Store&& store) {
+  std::vector<Sink> sinks;
+  for (const int core : writers(work.bound, group)) {
+    sinks.push_back(work.output(core));
+  }
+  Coordinate g{};
+  for_each_point(work.bound.boxes[group.front()], roles.kept, g, work.fault, [&](const Coordinate& at) {
+    const auto value = evaluate(at);
+    for (Sink& sink : sinks) {
+      store(sink, at, value);
+    }
+  });
+}
+
+std::vector<Operand> operands_of(const Work& work, int input, const std::vector<int>& group) {
+  std::vector<Operand> operands;
+  for (const int core : group) {
+    operands.push_back(work.input(input, core));
+  }
+  return operands;
+}
+
+/// Whether the result keeps one value per stick.
+bool reduces_stick(const Tensor& out) {
+  return !out.stick.empty() && !out.present(out.stick[0].dim);
+}
+
+void store_reduced(Sink& sink, const Coordinate& at, float value) {
+  if (reduces_stick(sink.tensor())) {
+    sink.whole_stick(at, value);
+  } else {
+    sink.value(at, value);
+  }
+}
+
+constexpr Reducer kSum{.start = 0, .fold = [](float acc, float x) { return acc + x; }};
+constexpr Reducer kLargestMagnitude{
+    .start = 0, .fold = [](float acc, float x) { return formulas::max(acc, std::fabs(x)); }};
+
+}  // namespace
+
+DimRoles roles_by_result(const BoundOp& bound) {
+  DimRoles roles;
+  for (int d = 0; d < bound.dims(); ++d) {
+    (bound.output().present(d) ? roles.kept : roles.reduced).push_back(d);
+  }
+  return roles;
+}
+
+std::span<const int> writers(const BoundOp& bound, const std::vector<int>& group) {
+  const std::span<const int> all(group);
+  return bound.output().residence == Residence::kLx ? all : all.last(1);
+}
+
+float masked_value(const BoundOp& bound, Operand& operand, const Coordinate& g) {
+  for (const Mask& mask : bound.op->masks) {
+    if (g[mask.dim] >= mask.start && g[mask.dim] < mask.start + mask.count) {
+      return mask.value;
+    }
+  }
+  return operand.value(g);
+}
+
+void run_reduction(const Work& work) {
+  const Reducer reducer = find_reducer(work.op().info->name);
+  SPYRE_CHECK(reducer.fold != nullptr, "a reduction row without an expression");
+  const DimRoles roles = roles_by_result(work.bound);
+  const float factor = work.op().info->name == "mean" ? work.op().k[0] : 1.0f;
+  for (const std::vector<int>& group : work.bound.groups) {
+    std::vector<Operand> x = operands_of(work, 0, group);
+    const auto evaluate = [&](const Coordinate& at) {
+      return factor *
+             fold_group(work, group, roles.reduced, at, reducer, [&](size_t member, const Coordinate& p) {
+               return masked_value(work.bound, x[member], p);
+             });
+    };
+    for_each_result(work, group, roles, evaluate, store_reduced);
+  }
+}
+
+void run_contraction(const Work& work) {
+  const DimRoles roles = roles_by_result(work.bound);
+  for (const std::vector<int>& group : work.bound.groups) {
+    std::vector<Operand> x = operands_of(work, 0, group), w = operands_of(work, 1, group);
+    const auto evaluate = [&](const Coordinate& at) {
+      return fold_group(work, group, roles.reduced, at, kSum, [&](size_t member, const Coordinate& p) {
+        return x[member].value(p) * w[member].value(p);
+      });
+    };
+    for_each_result(work, group, roles, evaluate,
+                    [](Sink& sink, const Coordinate& at, float value) { sink.value(at, value); });
+  }
+}
+
+void run_pool(const Work& work) {
+  const DimRoles roles = roles_by_result(work.bound);
+  for (const std::vector<int>& group : work.bound.groups) {
+    std::vector<Operand> x = operands_of(work, 0, group);
+    const auto evaluate = [&](const Coordinate& at) {
+      return work.op().k[0] *
+             fold_group(work, group, roles.reduced, at, kSum,
+                        [&](size_t member, const Coordinate& p) { return x[member].value(p); });
+    };
+    for_each_result(work, group, roles, evaluate,
+                    [](Sink& sink, const Coordinate& at, float value) { sink.value(at, value); });
+  }
+}
+
+void run_quant_scale(const Work& work) {
+  // The scale that brings the largest magnitude of a token to the end of the fp8 range.
+  const float low = work.op().k[0], high = work.op().k[1], factor = work.op().k[2];
+  const DimRoles roles = roles_by_result(work.bound);
+  for (const std::vector<int>& group : work.bound.groups) {
+    std::vector<Operand> x = operands_of(work, 0, group);
+    const auto evaluate = [&](const Coordinate& at) {
+      const float largest = fold_group(
+          work, group, roles.reduced, at, kLargestMagnitude,
+          [&](size_t member, const Coordinate& p) { return masked_value(work.bound, x[member], p); });
+      return formulas::min(formulas::max(largest * factor, low), high);
+    };
+    for_each_result(work, group, roles, evaluate, store_reduced);
+  }
+}
+
+namespace {
+
+/// Moments of a row: lane 0 holds scale * sum(x) (0 under useZeroMean), lane 1 scale * sum(x * x), the rest
+/// 0.
+void run_exx2(const Work& work) {
+  const float factor = work.op().k[0];
+  const bool zero_mean = work.op().k[1] != 0;
+  const DimRoles roles = roles_by_result(work.bound);
+  for (const std::vector<int>& group : work.bound.groups) {
+    std::vector<Operand> x = operands_of(work, 0, group);
+    const auto evaluate = [&](const Coordinate& at) {
+      const auto value = [&](size_t member, const Coordinate& p) {
+        return masked_value(work.bound, x[member], p);
+      };
+      const float first = fold_group(work, group, roles.reduced, at, kSum, value);
+      const float second =
+          fold_group(work, group, roles.reduced, at, kSum, [&](size_t member, const Coordinate& p) {
+            const float v = value(member, p);
+            return v * v;
+          });
+      return std::pair(zero_mean ? 0.0f : factor * first, factor * second);
+    };
+    for_each_result(work, group, roles, evaluate,
+                    [](Sink& sink, const Coordinate& at, std::pair<float, float> moments) {
+                      sink.whole_stick(at, 0);
+                      sink.lane(at, 0, moments.first);
+                      sink.lane(at, 1, moments.second);
+                    });
+  }
+}
+
+void run_layernorm_scale(const Work& work) {
+  const float eps = work.op().k[0];
+  const DimRoles roles = roles_by_result(work.bound);
+  for (int core = 0; core < static_cast<int>(work.op().cores.size()); ++core) {
+    Operand moments = work.input(0, core);
+    Sink sink = work.output(core);
+    Coordinate g{};
+    for_each_point(work.bound.boxes[core], roles.kept, g, work.fault, [&](const Coordinate& at) {
+      const float mean = moments.lane(at, 0), square = moments.lane(at, 1);
+      sink.value(at, 1.0f / std::sqrt(square - mean * mean + eps));
+    });
+  }
+}
+
+void run_layernorm_norm(const Work& work) {
+  const DimRoles roles = roles_by_result(work.bound);
+  for (int core = 0; core < static_cast<int>(work.op().cores.size()); ++core) {
+    Operand x = work.input(0, core), moments = work.input(1, core), r = work.input(2, core),
+            w = work.input(3, core), b = work.input(4, core);
+    Sink sink = work.output(core);
+    Coordinate g{};
+    for_each_point(work.bound.boxes[core], roles.kept, g, work.fault, [&](const Coordinate& at) {
+      sink.value(at, (x.value(at) - moments.lane(at, 0)) * r.value(at) * w.value(at) + b.value(at));
+    });
+  }
+}
+
+}  // namespace
+
+void run_layernorm(const Work& work) {
+  if (work.op().info->name == "exx2") {
+    run_exx2(work);
+  } else if (work.op().info->name == "layernormscale") {
+    run_layernorm_scale(work);
+  } else {
+    run_layernorm_norm(work);
+  }
+}
+
+}  // namespace spyre::exec

@@ -1,0 +1,172 @@
+#include "spyre/program/fields.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace spyre::program {
+namespace {
+
+// Enough of a value to recognise it in a message.
+std::string shortened(const Json& json) {
+  constexpr size_t kLongest = 60;
+  if (json.is_object()) {
+    return fmt::format("an object of {} members", json.size());
+  }
+  if (json.is_array() && json.size() > 8) {
+    return fmt::format("a list of {} elements", json.size());
+  }
+  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() > kLongest) {
+    text.resize(kLongest);
+    text += "...";
+  }
+  return text;
+}
+
+// Nesting of brackets outside strings, at most limit + 1.
+int nesting_depth(std::string_view text, int limit) {
+  int depth = 0, deepest = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size() && deepest <= limit; ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') {
+        ++i;
+      } else if (c == '"') {
+        in_string = false;
+      }
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      deepest = std::max(deepest, ++depth);
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return deepest;
+}
+
+}  // namespace
+
+std::optional<int64_t> parse_decimal(std::string_view text) {
+  int64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, value);
+  if (failure != std::errc() || stop != end || text.empty()) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+Result<Json> parse_bounded_json(std::string_view text, std::string_view file) {
+  if (text.size() > kMaxJsonBytes) {
+    return Error(ErrorKind::kParse,
+                 fmt::format("{}: found {} bytes, allowed: at most {}", file, text.size(), kMaxJsonBytes));
+  }
+  if (nesting_depth(text, kMaxJsonDepth) > kMaxJsonDepth) {
+    return Error(ErrorKind::kParse, fmt::format("{}: found brackets nested more than {} deep, allowed: {}",
+                                                file, kMaxJsonDepth, kMaxJsonDepth));
+  }
+  return parse_json(text, file);
+}
+
+Error Field::refuse(std::string_view found, std::string_view allowed, ErrorKind kind) const {
+  return Error(kind, fmt::format("{}: {}: found {}, allowed: {}", file_, path_.empty() ? "root" : path_,
+                                 found, allowed));
+}
+
+Error Field::refuse_value(std::string_view allowed) const {
+  return refuse(shortened(*json_), allowed);
+}
+
+bool Field::has(std::string_view key) const {
+  return json_->is_object() && json_->find(key) != json_->end();
+}
+
+Result<std::optional<Field>> Field::find(std::string_view key) const {
+  if (!json_->is_object()) {
+    return refuse_value("an object");
+  }
+  const auto it = json_->find(key);
+  if (it == json_->end() || it->is_null()) {
+    return std::optional<Field>();
+  }
+  return std::optional<Field>(
+      Field(file_, path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key), &*it));
+}
+
+Result<Field> Field::at(std::string_view key) const {
+  SPYRE_ASSIGN_OR_RETURN(std::optional<Field> field, find(key));
+  if (!field) {
+    return refuse(fmt::format("no '{}'", key), fmt::format("an object with '{}'", key), ErrorKind::kNotFound);
+  }
+  return std::move(*field);
+}
+
+Result<std::vector<std::pair<std::string, Field>>> Field::members(size_t limit) const {
+  if (!json_->is_object()) {
+    return refuse_value("an object");
+  }
+  if (json_->size() > limit) {
+    return refuse(fmt::format("{} members", json_->size()), fmt::format("at most {}", limit));
+  }
+  std::vector<std::pair<std::string, Field>> out;
+  for (auto it = json_->begin(); it != json_->end(); ++it) {
+    const std::string path = path_.empty() ? it.key() : fmt::format("{}.{}", path_, it.key());
+    out.emplace_back(it.key(), Field(file_, path, &it.value()));
+  }
+  return out;
+}
+
+Result<std::vector<Field>> Field::elements(size_t limit) const {
+  if (!json_->is_array()) {
+    return refuse_value("a list");
+  }
+  if (json_->size() > limit) {
+    return refuse(fmt::format("{} elements", json_->size()), fmt::format("at most {}", limit));
+  }
+  std::vector<Field> out;
+  for (size_t i = 0; i < json_->size(); ++i) {
+    out.emplace_back(file_, fmt::format("{}[{}]", path_, i), &(*json_)[i]);
+  }
+  return out;
+}
+
+Result<int64_t> Field::integer(int64_t low, int64_t high) const {
+  std::optional<int64_t> value;
+  if (json_->is_number_unsigned()) {
+    const auto number = json_->get<uint64_t>();
+    if (number <= static_cast<uint64_t>(INT64_MAX)) {
+      value = static_cast<int64_t>(number);
+    }
+  } else if (json_->is_number_integer()) {
+    value = json_->get<int64_t>();
+  } else if (json_->is_string()) {
+    value = parse_decimal(json_->get_ref<const std::string&>());
+  }
+  if (!value || *value < low || *value > high) {
+    return refuse_value(low == high ? fmt::format("{}", low)
+                                    : fmt::format("an integer from {} to {}", low, high));
+  }
+  return *value;
+}
+
+Result<std::string> Field::text() const {
+  if (!json_->is_string()) {
+    return refuse_value("a string");
+  }
+  return json_->get<std::string>();
+}
+
+Result<std::vector<std::string>> Field::texts(size_t limit) const {
+  SPYRE_ASSIGN_OR_RETURN(const std::vector<Field> fields, elements(limit));
+  std::vector<std::string> out;
+  for (const Field& field : fields) {
+    SPYRE_ASSIGN_OR_RETURN(std::string text, field.text());
+    out.push_back(std::move(text));
+  }
+  return out;
+}
+
+}  // namespace spyre::program
