@@ -38,7 +38,11 @@ class ArtifactReader {
   ArtifactReader(const Json& super_dsc, const Json& launch_spec)
       : outer_(super_dsc), dsc_(super_dsc["dscs_"][0].front()) {
     for (const Json& symbol : launch_spec["symbols"]) {
-      if (symbol.contains("offset")) offset_of_[symbol["id"]] = symbol["offset"];
+      if (!symbol.contains("offset")) continue;
+      int64_t& offset = offset_of_[symbol["id"]] = symbol["offset"];
+      if (!symbol.contains("per_extent")) continue;
+      for (const auto& [name, bytes] : symbol["per_extent"].items())
+        offset += bytes.get<int64_t>() * largest(launch_spec, name);
     }
   }
 
@@ -79,6 +83,13 @@ class ArtifactReader {
   }
 
  private:
+  // Runtime extents are judged at their largest value.
+  static int64_t largest(const Json& launch_spec, const std::string& extent) {
+    for (const Json& parameter : launch_spec["symbol_kinds"]) {
+      if (parameter.value("symbol", "") == extent) return parameter["max_value"];
+    }
+    return -1;
+  }
   static int64_t scale(const Json& layout, const Json& labeled, const std::string& dim) {
     for (size_t i = 0; i < layout["layoutDimOrder_"].size(); ++i) {
       if (layout["layoutDimOrder_"][i] == dim) return labeled["scale_"][i];

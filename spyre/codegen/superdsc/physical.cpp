@@ -65,6 +65,10 @@ Status check_split(const SdscPlan& plan, const Tensor& tensor, const TensorDim& 
   if (split == 1 || d.scale < 0) return Status();
   const int64_t per_core = dim.extent / split;
   const int64_t part = tensor.part(d.dim);
+  if (!dim.dynamic.empty() && dim.bound.granularity % (split * part) != 0) {
+    return plan.refuse(tensor, fmt::format("'{}' grows by {}, which {} cores cannot share in steps of {}",
+                                           dim.label, dim.bound.granularity, split, part));
+  }
   const bool short_index = tensor.indirection == Indirection::kIndex && per_core < part;
   if (per_core % part != 0 && !short_index) {
     return plan.refuse(tensor, fmt::format("each core gets {} along '{}', allowed are whole sticks of {}",
@@ -193,7 +197,7 @@ int64_t core_offset_bytes(const SdscPlan& plan, const Tensor& tensor, int64_t co
   if (tensor.in_lx()) return 0;
   int64_t elements = 0;
   for (const TensorDim& d : tensor.dims) {
-    if (!moves_directly(d)) continue;
+    if (!moves_directly(d) || !plan.dims[d.dim].dynamic.empty()) continue;
     int64_t first = plan.slices[core][d.dim] * plan.dims[d.dim].per_core();
     if (const auto window = window_along(plan, d.dim); window && is_windowed_input(plan, tensor)) {
       first *= window->stride;
@@ -202,6 +206,18 @@ int64_t core_offset_bytes(const SdscPlan& plan, const Tensor& tensor, int64_t co
     elements += first / part * d.stride + first % part;
   }
   return elements * tensor.word_length;
+}
+
+std::vector<std::pair<int, int64_t>> core_bytes_per_extent(const SdscPlan& plan, const Tensor& tensor,
+                                                           int64_t core) {
+  std::vector<std::pair<int, int64_t>> bytes;
+  for (const TensorDim& d : tensor.dims) {
+    const Dim& dim = plan.dims[d.dim];
+    if (dim.dynamic.empty() || !moves_directly(d) || plan.slices[core][d.dim] == 0) continue;
+    const int64_t per_split = d.stride * tensor.word_length / tensor.part(d.dim);
+    bytes.emplace_back(d.dim, plan.slices[core][d.dim] * per_split / dim.split);
+  }
+  return bytes;
 }
 
 Status lay_out(SdscPlan& plan, const Machine& machine) {

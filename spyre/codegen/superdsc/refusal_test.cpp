@@ -134,6 +134,11 @@ TEST(Refusals, TensorsOutOfReach) {
               HasSubstr("tensor 'Y': ends at byte 2560 of LX, a core has 2048"));
 }
 
+TEST(Refusals, RuntimeExtentsThatCoresCannotShare) {
+  EXPECT_THAT(refusal("dynamic", [](OpSpec& op) { op.symbolic_dim_bounds[0].second.granularity = 1; }),
+              HasSubstr("'mb' grows by 1, which 2 cores cannot share in steps of 1"));
+}
+
 TEST(Refusals, ExtentsThatNoArgumentHas) {
   Kernel kernel = corpus_kernel("dynamic");
   for (LaunchArgument& arg : kernel.arguments) arg.shape = {int64_t{16}, int64_t{64}};
