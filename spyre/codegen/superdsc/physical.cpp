@@ -20,8 +20,7 @@ bool moves_directly(const TensorDim& d) {
 int64_t lx_steps(const SdscPlan& plan, const Tensor& tensor, const TensorDim& d) {
   if (d.scale < 0) return 1;
   const int64_t part = tensor.part(d.dim);
-  return ceil_div(plan.dims[d.dim].extent / split_of(plan, tensor, d.dim) + gap_per_core(plan, tensor, d),
-                  part);
+  return ceil_div(plan.dims[d.dim].extent / split_of(plan, tensor, d.dim) + d.gap, part);
 }
 
 void set_strides(Tensor& tensor) {
@@ -73,6 +72,13 @@ Status check_split(const SdscPlan& plan, const Tensor& tensor, const TensorDim& 
   if (per_core % part != 0 && !short_index) {
     return plan.refuse(tensor, fmt::format("each core gets {} along '{}', allowed are whole sticks of {}",
                                            per_core, dim.label, part));
+  }
+  if (tensor.in_lx() && (d.gap != 0 || d.offset != 0)) {
+    return plan
+        .refuse(tensor,
+                fmt::format("is a slice along '{}', which is split; who holds which part in LX is open",
+                            dim.label))
+        .try_instead("a shuffle, or a copy in device memory");
   }
   if (plan.is_restickify() && dim.extent != dim.logical) {
     return plan.refuse(
@@ -133,11 +139,6 @@ Status check_room(const SdscPlan& plan, const Tensor& tensor, const Machine& mac
   }
   int64_t bytes = tensor.lanes * tensor.word_length;
   for (const TensorDim& d : tensor.dims) {
-    const int64_t split = split_of(plan, tensor, d.dim);
-    if (d.scale > 0 && d.gap % split != 0) {
-      return plan.refuse(tensor, fmt::format("the gap of {} along '{}' does not divide over {} cores", d.gap,
-                                             plan.dims[d.dim].label, split));
-    }
     bytes *= lx_steps(plan, tensor, d);
   }
   const int64_t end = tensor.arg->allocation.value + bytes;
@@ -177,10 +178,6 @@ int64_t split_of(const SdscPlan& plan, const Tensor& tensor, int dim) {
     if (division.symbol == plan.dims[dim].symbol) return division.split;
   }
   return tensor.arg->work_division.empty() ? plan.dims[dim].split : 1;
-}
-
-int64_t gap_per_core(const SdscPlan& plan, const Tensor& tensor, const TensorDim& d) {
-  return tensor.in_lx() ? d.gap / split_of(plan, tensor, d.dim) : d.gap;
 }
 
 int64_t slice_offset_bytes(const SdscPlan& plan, const Tensor& tensor) {

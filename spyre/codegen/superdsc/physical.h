@@ -35,7 +35,4 @@ int64_t core_offset_bytes(const SdscPlan& plan, const Tensor& tensor, int64_t co
 std::vector<std::pair<int, int64_t>> core_bytes_per_extent(const SdscPlan& plan, const Tensor& tensor,
                                                            int64_t core);
 
-/// Gap along a dimension for one core: whole in device memory, a core's share in LX.
-int64_t gap_per_core(const SdscPlan& plan, const Tensor& tensor, const TensorDim& d);
-
 }  // namespace spyre::superdsc

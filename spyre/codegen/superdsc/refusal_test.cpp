@@ -73,6 +73,15 @@ TEST(Refusals, SplitsThatCutSticksOrDoNotDivide) {
               HasSubstr("'i' is padded by the window and cannot be split"));
 }
 
+TEST(Refusals, SplitSlicesInLx) {
+  EXPECT_THAT(
+      refusal("slice",
+              [](OpSpec& op) {
+                op.args[0].allocation = {Place::kLx, 0};
+              }),
+      HasSubstr("tensor 'X': is a slice along 'mb', which is split; who holds which part in LX is open"));
+}
+
 TEST(Refusals, MatmulSticks) {
   const auto turned = [](OpSpec& op, size_t arg, const char* outer, const char* inner) {
     op.args[arg].device_size = {4, 256, 64};

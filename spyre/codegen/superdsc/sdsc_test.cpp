@@ -300,6 +300,17 @@ TEST(Sdsc, SlicesMoveTheStartAndLeaveAGap) {
   EXPECT_EQ(symbols[2].dump(), R"({"id":-3,"kind":"kernel_derived","arg_index":0,"offset":1152})");
 }
 
+TEST(Sdsc, SlicesInLxCountFromTheCoresOwnCopy) {
+  Kernel kernel = corpus_kernel("slice");
+  OpSpec& op = std::get<OpSpec>(kernel.body[0]);
+  op.iteration_space[0].split = 1;
+  op.core_id_to_work_slice[0].second = Expr();
+  op.args[0].allocation = {Place::kLx, 4096};
+  const Json node = dsc(write_bundle(kernel).value())["scheduleTree_"][0];
+  EXPECT_EQ(node["startAddressCoreCorelet_"]["data_"].dump(), R"({"[0, 0, 0]":"5120"})");  // 4096 + 8 sticks
+  EXPECT_EQ(node["backGapCore_"].dump(), R"({"mb":{"0":"4"},"out":{"0":"128"}})");
+}
+
 TEST(Sdsc, ASelectedInnermostPositionBecomesADimensionOfOne) {
   const Json config = dsc(corpus_bundle("select"));
   EXPECT_EQ(sizes(config), R"({"mb_":3,"out_":64,"y_":1})");
