@@ -169,6 +169,14 @@ TEST(Sdsc, BatchMissingFromTheLeftOperandIsABroadcast) {
   EXPECT_EQ(order(config, 2) + scale(config, 2), R"(["mb","out","x"][1,1,1])");
 }
 
+TEST(Sdsc, APositionSelectedInOneOperandIsABatchOfOne) {
+  const Json config = dsc(corpus_bundle("matmul_select"));
+  EXPECT_EQ(sizes(config), R"({"mb_":8,"out_":64,"in_":64,"x_":1})");
+  EXPECT_EQ(order(config, 0) + order(config, 1) + order(config, 2),
+            R"(["x","mb","in"]["in","out","x"]["mb","out","x"])");
+  EXPECT_EQ(scale(config, 0) + scale(config, 1) + scale(config, 2), "[1,1,1][1,1,1][1,1,1]");
+}
+
 TEST(Sdsc, MatvecGetsAColumnDimension) {
   const Json config = dsc(corpus_bundle("matvec"));
   EXPECT_EQ(sizes(config), R"({"out_":4,"in_":64,"mb_":64})");
