@@ -1,4 +1,5 @@
-// Which operators this backend implements itself. A list of names: the code is in the files that kernels.h names.
+// Which operators this backend implements itself. A list of names: the code is in the files that kernels.h
+// names.
 
 #include <torch/library.h>
 
@@ -35,7 +36,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("record_stream", &record_stream);
 }
 
-TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&cpu_fallback>()); }
+TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&cpu_fallback>());
+}
 
 }  // namespace
 }  // namespace spyre::glue

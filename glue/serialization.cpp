@@ -1,5 +1,6 @@
-// torch.save keeps the layout: PyTorch stores a tensor's backend metadata as a map from text to bool, so the layout
-// travels as one key. The data itself is saved in host order (copy.cpp), so that a file loads anywhere.
+// torch.save keeps the layout: PyTorch stores a tensor's backend metadata as a map from text to bool, so the
+// layout travels as one key. The data itself is saved in host order (copy.cpp), so that a file loads
+// anywhere.
 
 #include <torch/csrc/jit/serialization/pickler_helper.h>
 
@@ -19,11 +20,15 @@ void save_layout(const at::Tensor& tensor, std::unordered_map<std::string, bool>
 
 void load_layout(const at::Tensor& tensor, std::unordered_map<std::string, bool>& metadata) {
   for (const auto& [key, present] : metadata) {
-    if (!key.starts_with(kKey)) { continue; }
+    if (!key.starts_with(kKey)) {
+      continue;
+    }
     const Json json = unwrap(parse_json(std::string_view(key).substr(kKey.size()), "saved Spyre layout"));
     const DeviceLayout layout = unwrap(DeviceLayout::from_json(json));
     StorageContext* context = context_of(*tensor.storage().unsafeGetStorageImpl());
-    if (context == nullptr || !context->image.has_value() || context->image->layout == layout) { return; }
+    if (context == nullptr || !context->image.has_value() || context->image->layout == layout) {
+      return;
+    }
     const std::vector<std::byte> elements = read_logical_elements(*context);
     BaseImage image = *context->image;
     image.layout = layout;

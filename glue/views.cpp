@@ -29,7 +29,8 @@ at::Tensor as_strided(const at::Tensor& self, c10::IntArrayRef size, c10::IntArr
   const int64_t offset = storage_offset.value_or(self.storage_offset());
   TORCH_CHECK(size.size() == stride.size(), "mismatch in length of strides and shape");
   for (const int64_t step : stride) {
-    TORCH_CHECK(step >= 0, "as_strided: Negative strides are not supported at the moment, got strides: ", stride);
+    TORCH_CHECK(step >= 0,
+                "as_strided: Negative strides are not supported at the moment, got strides: ", stride);
   }
   TORCH_CHECK(offset >= 0, "Tensor: invalid storage offset ", offset);
   at::native::checkInBoundsForStorage(size, stride, offset, self.dtype(), self.storage());
@@ -40,7 +41,8 @@ at::Tensor view(const at::Tensor& self, c10::IntArrayRef size) {
   const at::DimVector inferred = at::infer_size_dv(size, self.numel());
   const auto stride = at::detail::computeStride(self.sizes(), self.strides(), inferred);
   TORCH_CHECK(stride.has_value(),
-              "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+              "view size is not compatible with input tensor's size and stride (at least one dimension spans "
+              "across two "
               "contiguous subspaces). Use .reshape(...) instead.");
   return make_view(self, inferred, *stride, self.storage_offset());
 }
@@ -56,7 +58,8 @@ at::Tensor alias(const at::Tensor& self) {
 at::Tensor unfold(const at::Tensor& self, int64_t dimension, int64_t size, int64_t step) {
   const int64_t dim = at::maybe_wrap_dim(dimension, self.dim(), /*wrap_scalar=*/true);
   const int64_t extent = self.dim() == 0 ? 1 : self.size(dim);
-  TORCH_CHECK(size <= extent, "maximum size for tensor at dimension ", dim, " is ", extent, " but size is ", size);
+  TORCH_CHECK(size <= extent, "maximum size for tensor at dimension ", dim, " is ", extent, " but size is ",
+              size);
   TORCH_CHECK(size >= 0, "size is ", size, " but must be >= 0");
   TORCH_CHECK(step > 0, "step is ", step, " but must be > 0");
   std::vector<int64_t> sizes = self.sizes().vec();
@@ -71,7 +74,9 @@ at::Tensor unfold(const at::Tensor& self, int64_t dimension, int64_t size, int64
 }
 
 at::Tensor view_dtype(const at::Tensor& self, c10::ScalarType dtype) {
-  if (dtype == self.scalar_type()) { return spyre::glue::alias(self); }
+  if (dtype == self.scalar_type()) {
+    return spyre::glue::alias(self);
+  }
   TORCH_CHECK(false, "a Spyre tensor of ", self.scalar_type(), " cannot be viewed as ", dtype,
               ": on the card its elements have the card's own format, not the host's bits",
               "\n  try  .to(dtype) to convert the values, or .cpu().view(dtype) for the host's bits");
