@@ -1,5 +1,6 @@
 // Copies between the host and a card, within a card and between cards. `copy_`, `.to`, `.cpu` all end here.
 
+#include <ATen/ExpandUtils.h>
 #include <ATen/ops/_copy_from.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -20,8 +21,12 @@ bool is_spyre(const at::Tensor& tensor) {
 }
 
 bool is_storage_bytes(const at::Tensor& tensor) {
+  if (!is_spyre(tensor)) {
+    return false;
+  }
   const auto* impl = dynamic_cast<const SpyreTensorImpl*>(tensor.unsafeGetTensorImpl());
-  return impl != nullptr && impl->is_storage_bytes();
+  // PyTorch pickles a storage through a tensor it makes itself from the bare pointer.
+  return impl != nullptr ? impl->is_storage_bytes() : tensor.scalar_type() == c10::kByte;
 }
 
 StreamRef stream_for(const at::Tensor& tensor) {
@@ -168,12 +173,15 @@ void copy_storage_bytes(const at::Tensor& from, const at::Tensor& to) {
 }  // namespace
 
 at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blocking) {
-  if (self.numel() == 0) {
+  TORCH_CHECK(at::is_expandable_to(self.sizes(), dst.sizes()),
+              "Invalid device sizes for host sizes. Expected: ", dst.sizes(), ", got: ", self.sizes());
+  if (dst.numel() == 0) {
     return dst;
   }
-  TORCH_CHECK(self.sizes() == dst.sizes(), "Invalid device sizes for host sizes. Expected: ", dst.sizes(),
-              ", got: ", self.sizes());
   const c10::InferenceMode no_autograd;
+  if (self.sizes() != dst.sizes()) {
+    return copy_from(self.expand(dst.sizes()), dst, non_blocking);
+  }
   if (is_storage_bytes(self) || is_storage_bytes(dst)) {
     copy_storage_bytes(self, dst);
   } else if (is_spyre(self) && is_spyre(dst)) {

@@ -136,9 +136,10 @@ at::Tensor& set_storage_offset(at::Tensor& self, at::Storage source, int64_t sto
   adopt_storage(*source.unsafeGetStorageImpl(), host_type_of(self.scalar_type()), size, strides,
                 storage_offset);
   if (c10::multiply_integers(size) > 0) {
-    const size_t needed =
-        at::detail::computeStorageNbytes(size, strides, self.dtype().itemsize(), storage_offset);
-    if (needed > source.nbytes()) {
+    const size_t item = self.dtype().itemsize();
+    const size_t needed = at::detail::computeStorageNbytes(size, strides, item, storage_offset);
+    const int64_t held = element_capacity(*source.unsafeGetStorageImpl(), host_type_of(self.scalar_type()));
+    if (static_cast<int64_t>(needed / item) > held) {
       resize_storage(*source.unsafeGetStorageImpl(), needed);
     }
     adopt_storage(*source.unsafeGetStorageImpl(), host_type_of(self.scalar_type()), size, strides,

@@ -121,7 +121,7 @@ class Call {
 
   /// A Spyre generator draws on the host; none at all means the card's default one.
   void move_generator(size_t argument, c10::IValue& value) {
-    if (value.isGenerator() && value.toGenerator().device().type() == c10::kPrivateUse1) {
+    if (value.isGenerator()) {
       value = host_generator(value.toGenerator());
     } else if (value.isNone() && schema_.arguments()[argument].name() == "generator") {
       value = host_generator(default_generator(device_.value_or(current_device())));
@@ -151,6 +151,8 @@ class Call {
         return pair.spyre;
       }
     }
+    TORCH_CHECK(host.layout() == c10::kStrided, name(), " returns a ", host.layout(),
+                " tensor; Spyre tensors are strided\n  try  .cpu() on the input first");
     bytes_ += static_cast<int64_t>(host.nbytes());
     return host.to(spyre_device(target));
   }

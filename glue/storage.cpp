@@ -1,7 +1,9 @@
 #include "glue/storage.h"
 
 #include <algorithm>
+#include <mutex>
 #include <numeric>
+#include <unordered_map>
 
 #include "glue/bindings.h"
 #include "glue/device_state.h"
@@ -12,8 +14,40 @@
 namespace spyre::glue {
 namespace {
 
-void delete_context(void* context) {
-  delete static_cast<StorageContext*>(context);
+/// Every live context, by its token.
+class Contexts {
+ public:
+  static Contexts& instance() {
+    static auto* contexts = new Contexts;  // Never destroyed: tensors may be freed at exit.
+    return *contexts;
+  }
+
+  void add(const void* token, StorageContext* context) {
+    const std::lock_guard lock(mutex_);
+    by_token_[token] = context;
+  }
+  void remove(const void* token) {
+    const std::lock_guard lock(mutex_);
+    by_token_.erase(token);
+  }
+  StorageContext* find(const void* token) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_token_.find(token);
+    return found == by_token_.end() ? nullptr : found->second;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<const void*, StorageContext*> by_token_;
+};
+
+void delete_context(void* data) {
+  auto* context = static_cast<StorageContext*>(data);
+  if (context == nullptr) {
+    return;
+  }
+  Contexts::instance().remove(context->memory->token());
+  delete context;
 }
 
 /// Strides that place every element once, without a gap: some permutation of a contiguous tensor.
@@ -53,7 +87,20 @@ BaseImage flat_image(int64_t numel, HostType type) {
 }  // namespace
 
 StorageContext* context_of(const c10::StorageImpl& storage) {
-  return storage.data_ptr().cast_context<StorageContext>(&delete_context);
+  const c10::DataPtr& data = storage.data_ptr();
+  if (auto* own = data.cast_context<StorageContext>(&delete_context);
+      own != nullptr || data.get() == nullptr) {
+    return own;
+  }
+  return Contexts::instance().find(data.get());
+}
+
+int64_t element_capacity(const c10::StorageImpl& storage, HostType type) {
+  const StorageContext* context = context_of(storage);
+  if (context != nullptr && context->image.has_value() && context->image->type == type) {
+    return context->image->numel;
+  }
+  return static_cast<int64_t>(storage.nbytes()) / info_of(type).host_bytes;
 }
 
 c10::DataPtr allocate_bytes(c10::DeviceIndex device, Bytes size, std::string description) {
@@ -65,8 +112,9 @@ c10::DataPtr allocate_bytes(c10::DeviceIndex device, Bytes size, std::string des
       card(index).allocate(size, {.description = std::move(description), .frames = allocation_frames()}));
   void* token =
       const_cast<void*>(memory->token());  // NOLINT: PyTorch wants void*; nobody may write through it
-  return c10::DataPtr(token, new StorageContext{std::move(memory), std::nullopt}, &delete_context,
-                      spyre_device(index));
+  auto* context = new StorageContext{std::move(memory), std::nullopt};
+  Contexts::instance().add(token, context);
+  return c10::DataPtr(token, context, &delete_context, spyre_device(index));
 }
 
 Bytes storage_bytes_of(const BaseImage& image) {
@@ -121,10 +169,10 @@ void adopt_storage(c10::StorageImpl& storage, HostType type, c10::IntArrayRef si
   }
   const auto numel = static_cast<int64_t>(storage.nbytes()) / info_of(type).host_bytes;
   std::vector<std::byte> bytes = read_raw_bytes(*context, storage.nbytes());
+  // A tensor smaller than the storage may be one of several, so all elements are kept.
   const bool fills_storage =
-      storage_offset == 0 && is_dense(sizes, strides) && c10::multiply_integers(sizes) <= numel;
-  BaseImage image = fills_storage && c10::multiply_integers(sizes) > 0 ? image_for(sizes, strides, type)
-                                                                       : flat_image(numel, type);
+      storage_offset == 0 && is_dense(sizes, strides) && c10::multiply_integers(sizes) == numel;
+  BaseImage image = fills_storage ? image_for(sizes, strides, type) : flat_image(numel, type);
   replace_image(storage, std::move(image));
   write_logical_elements(*context_of(storage), bytes);
 }

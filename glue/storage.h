@@ -30,8 +30,14 @@ struct StorageContext {
   std::optional<BaseImage> image;
 };
 
-/// The context of a Spyre storage; null for a storage without memory (zero bytes).
+/// The context of a Spyre storage; null for a storage without memory (zero bytes). A storage that PyTorch
+/// made from a bare token (`at::from_blob`, used to pickle) has the context of the storage that owns the
+/// token.
 StorageContext* context_of(const c10::StorageImpl& storage);
+
+/// How many elements of a type a storage has room for. Not its bytes divided by the element's: an image is
+/// padded to whole sticks.
+int64_t element_capacity(const c10::StorageImpl& storage, HostType type);
 
 /// Bytes on a card, without an image. The block is described for out-of-memory reports.
 c10::DataPtr allocate_bytes(c10::DeviceIndex device, Bytes size, std::string description);

@@ -1,9 +1,10 @@
+#include <ATen/EmptyTensor.h>
 #include <ATen/InferSize.h>
 #include <ATen/TensorUtils.h>
 #include <ATen/WrapDimUtils.h>
-#include <ATen/native/Resize.h>
 
 #include "glue/kernels.h"
+#include "glue/storage.h"
 #include "glue/tensor_impl.h"
 
 namespace spyre::glue {
@@ -22,6 +23,20 @@ at::Tensor make_view(const at::Tensor& self, c10::IntArrayRef size, c10::IntArra
   return result;
 }
 
+/// As PyTorch's own check, but in elements: the bytes of a storage include padding that no view can reach.
+void check_in_bounds(const at::Tensor& self, c10::IntArrayRef size, c10::IntArrayRef stride, int64_t offset) {
+  if (c10::multiply_integers(size) == 0) {
+    return;
+  }
+  const size_t item = self.dtype().itemsize();
+  const auto needed =
+      static_cast<int64_t>(at::detail::computeStorageNbytes(size, stride, item, offset) / item);
+  const int64_t held =
+      element_capacity(*self.storage().unsafeGetStorageImpl(), host_type_of(self.scalar_type()));
+  TORCH_CHECK(needed <= held, "as_strided: sizes ", size, ", strides ", stride, ", storage offset ", offset,
+              " requiring ", needed, " elements are out of bounds for a storage of ", held, " elements");
+}
+
 }  // namespace
 
 at::Tensor as_strided(const at::Tensor& self, c10::IntArrayRef size, c10::IntArrayRef stride,
@@ -33,7 +48,7 @@ at::Tensor as_strided(const at::Tensor& self, c10::IntArrayRef size, c10::IntArr
                 "as_strided: Negative strides are not supported at the moment, got strides: ", stride);
   }
   TORCH_CHECK(offset >= 0, "Tensor: invalid storage offset ", offset);
-  at::native::checkInBoundsForStorage(size, stride, offset, self.dtype(), self.storage());
+  check_in_bounds(self, size, stride, offset);
   return make_view(self, size, stride, offset);
 }
 
