@@ -15,6 +15,8 @@ namespace {
 
 constexpr size_t kMostTensors = 8;
 constexpr std::string_view kCoreId = "core_id";
+// Far above any card's memory, far below what overflows.
+constexpr int64_t kMostElements = int64_t{1} << 42;
 
 bool is_name(std::string_view text) {
   const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; };
@@ -23,6 +25,12 @@ bool is_name(std::string_view text) {
     if (!letter(c) && std::isdigit(static_cast<unsigned char>(c)) == 0 && c != '.') return false;
   }
   return true;
+}
+
+int64_t bytes_of(const TensorArg& arg) {
+  int64_t sticks = 1;
+  for (size_t i = 0; i + 1 < arg.device_size.size(); ++i) sticks *= arg.device_size[i];
+  return sticks * kStickBytes.count();
 }
 
 bool reduces(const OpInfo& info) {
@@ -70,6 +78,7 @@ class OpRules {
   Status window();
   Status loops();
   Status shuffle();
+  Status ownership(const TensorArg& arg, const WorkDivision& division);
   Status tensor(const TensorArg& arg);
   Status shape(const TensorArg& arg);
   Status format(const TensorArg& arg);
@@ -122,6 +131,10 @@ Status OpRules::iteration_space() {
     }
     if (!symbols_.insert(dim.symbol).second)
       return refuse(fmt::format("symbol '{}' appears twice", dim.symbol));
+    if (dim.extent > kMostElements) {
+      return refuse(
+          fmt::format("extent of '{}' is {}, allowed are up to {}", dim.symbol, dim.extent, kMostElements));
+    }
     if (dim.extent < 1)
       return refuse(fmt::format("extent of '{}' is {}, must be positive", dim.symbol, dim.extent));
     if (dim.split < 1)
@@ -284,7 +297,13 @@ Status OpRules::shape(const TensorArg& arg) {
     return refuse(arg, fmt::format("{} sizes and {} coordinates, needed is one coordinate per size",
                                    arg.device_size.size(), arg.device_coordinates.size()));
   }
+  int64_t elements = 1;
   for (const int64_t size : arg.device_size) {
+    if (size > 0 && size > kMostElements / elements) {
+      return refuse(arg, fmt::format("device_size {} has more than {} elements", list_text(arg.device_size),
+                                     kMostElements));
+    }
+    elements *= std::max<int64_t>(size, 1);
     if (size < 1)
       return refuse(arg, fmt::format("device_size {} has a size below 1", list_text(arg.device_size)));
   }
@@ -332,6 +351,9 @@ Status OpRules::place(const TensorArg& arg) {
         return refuse(arg, fmt::format("pool offset {}, allowed are multiples of {} below {}", value,
                                        kStickBytes.count(), kernel_.pool_bytes));
       }
+      if (const int64_t end = value + bytes_of(arg); end > kernel_.pool_bytes) {
+        return refuse(arg, fmt::format("ends at byte {} of the pool, which has {}", end, kernel_.pool_bytes));
+      }
       return Status();
   }
   return Status();
@@ -363,12 +385,24 @@ Status OpRules::shuffle() {
                     fmt::format("shuffle copies from LX to LX, found {}", to_string(arg.allocation.place)));
     }
     if (shuffles && arg.work_division.empty()) return refuse(arg, "shuffle needs a work_division");
-    for (const WorkDivision& division : arg.work_division) {
-      if (!symbols_.contains(division.symbol) || division.split < 1) {
-        return refuse(
-            arg, fmt::format("work_division of '{}' into {}: the symbol must be known and the split positive",
-                             division.symbol, division.split));
-      }
+    for (const WorkDivision& division : arg.work_division) SPYRE_TRY(ownership(arg, division));
+  }
+  return Status();
+}
+
+// Every core that works must hold a slice that exists.
+Status OpRules::ownership(const TensorArg& arg, const WorkDivision& division) {
+  if (!symbols_.contains(division.symbol) || division.split < 1 || division.split > machine_.cores) {
+    return refuse(arg,
+                  fmt::format("work_division of '{}' into {}: the symbol must be known, the split 1 to {}",
+                              division.symbol, division.split, machine_.cores));
+  }
+  for (int64_t core = 0; core < std::max(cores_used(op_), division.split); ++core) {
+    const auto slice = division.owner.evaluate({{std::string(kCoreId), core}});
+    if (!slice.ok()) return refuse(arg, slice.error().message).note("work divisions depend on core_id alone");
+    if (slice.value() < 0 || slice.value() >= division.split) {
+      return refuse(arg, fmt::format("core {} holds slice {} of '{}', allowed are 0 to {}", core,
+                                     slice.value(), division.symbol, division.split - 1));
     }
   }
   return Status();

@@ -109,6 +109,18 @@ TEST(Validate, RefusesPlacesOutOfBounds) {
               HasSubstr("pool offset 1024, allowed are multiples of 128 below 1024"));
 }
 
+TEST(Validate, RefusesTensorsThatRunPastThePool) {
+  EXPECT_THAT(refusal([](Kernel& k, OpSpec&) { k.pool_bytes = 896; }),
+              HasSubstr("tensor 'Y': ends at byte 1024 of the pool, which has 896"));
+}
+
+TEST(Validate, RefusesSizesThatWouldOverflow) {
+  EXPECT_THAT(refusal_of_op([](OpSpec& op) { op.args[0].device_size[0] = INT64_MAX / 2; }),
+              HasSubstr("has more than 4398046511104 elements"));
+  EXPECT_THAT(refusal_of_op([](OpSpec& op) { op.iteration_space[0].extent = INT64_MAX; }),
+              HasSubstr("allowed are up to 4398046511104"));
+}
+
 TEST(Validate, RefusesIndexTensorsInLx) {
   EXPECT_THAT(
       refusal_of_op([](OpSpec& op) {
@@ -182,6 +194,20 @@ TEST(Validate, RefusesShufflesOutsideLx) {
                 op.args[0].work_division = {{"c0", 2, Expr()}};
               }),
               HasSubstr("work_division belongs to shuffle only"));
+  const auto divided = [](Expr owner) {
+    return refusal_of_op([&](OpSpec& op) {
+      op.op = "shuffle";
+      op.args.erase(op.args.begin());
+      for (TensorArg& arg : op.args) {
+        arg.allocation = {Place::kLx, 0};
+        arg.work_division = {{"c0", 2, owner}};
+      }
+    });
+  };
+  EXPECT_EQ(divided(Expr::mod(Expr::symbol("core_id"), 2)), "accepted");
+  EXPECT_THAT(divided(Expr::symbol("c0")), HasSubstr("work divisions depend on core_id alone"));
+  EXPECT_THAT(divided(2 * Expr::symbol("core_id")),
+              HasSubstr("core 1 holds slice 2 of 'c0', allowed are 0 to 1"));
 }
 
 TEST(Validate, RefusesBadKernels) {

@@ -65,26 +65,23 @@ class Printer {
     return name;
   }
 
-  // The SSA name of a symbol's value outside of loops.
+  // The SSA name of a symbol's value outside of loops, before runtime extents are added.
   std::string value(const Symbol& s) {
-    const std::string arg = fmt::format("%arg_{}", s.arg_index);
-    switch (s.kind) {
-      case SymbolKind::kKernel:
-        return arg;
-      case SymbolKind::kKernelSlice:
-        return shifted(arg, fmt::format("{}_slice_{}", arg, s.offset),
-                       fmt::format("{}_slice_offset_{}", arg, s.offset), s.offset);
-      case SymbolKind::kKernelDerived:
-        return shifted(arg, fmt::format("{}_core_{}", arg, s.offset),
-                       fmt::format("{}_core_offset_{}", arg, s.offset), s.offset);
-      case SymbolKind::kPool:
-        return shifted("%pool", fmt::format("%pool_addr_{}", s.offset),
-                       fmt::format("%pool_offset_{}", s.offset), s.offset);
-      case SymbolKind::kDimension:
-        break;
+    if (s.kind == SymbolKind::kDimension) return extent(s.dimension);
+    if (s.kind == SymbolKind::kPool) {
+      return shifted("%pool", fmt::format("%pool_addr_{}", s.offset),
+                     fmt::format("%pool_offset_{}", s.offset), s.offset);
     }
+    const std::string arg = fmt::format("%arg_{}", s.arg_index);
+    if (s.offset == 0) return arg;
+    const std::string_view use = s.kind == SymbolKind::kKernelSlice ? "slice" : "core";
+    return shifted(arg, fmt::format("{}_{}_{}", arg, use, s.offset),
+                   fmt::format("{}_{}_offset_{}", arg, use, s.offset), s.offset);
+  }
+
+  std::string extent(const std::string& name) const {
     for (const Parameter& p : program_.parameters) {
-      if (p.kind == Parameter::Kind::kDimension && p.symbol == s.dimension) return p.value_name();
+      if (p.kind == Parameter::Kind::kDimension && p.symbol == name) return p.value_name();
     }
     SPYRE_CHECK(false, "every runtime extent is a parameter");
     return "";
@@ -92,21 +89,27 @@ class Printer {
 
   std::string operand(const Operand& o, const std::string& indent,
                       const std::vector<std::string>& variables) {
+    // One term per enclosing loop that moves the operand, one per runtime extent.
     const std::string base = value(o.symbol);
-    if (std::all_of(o.byte_stride.begin(), o.byte_stride.end(), [](int64_t s) { return s == 0; }))
-      return base;
+    std::vector<std::string> inputs = variables;
+    std::vector<int64_t> factors = o.byte_stride;
+    for (const auto& [name, bytes] : o.symbol.per_extent) {
+      inputs.push_back(extent(name));
+      factors.push_back(bytes);
+    }
+    if (std::all_of(factors.begin(), factors.end(), [](int64_t f) { return f == 0; })) return base;
     std::vector<std::string> dims;
     std::string sum = "s0";
-    for (size_t i = 0; i < o.byte_stride.size(); ++i) {
+    for (size_t i = 0; i < factors.size(); ++i) {
       dims.push_back(fmt::format("d{}", i));
-      if (o.byte_stride[i] != 0) sum += fmt::format(" + {}*d{}", o.byte_stride[i], i);
+      if (factors[i] != 0) sum += fmt::format(" + {}*d{}", factors[i], i);
     }
     const std::string map = fmt::format("affine_map<({})[s0] -> ({})>", fmt::join(dims, ", "), sum);
     auto at = std::find(maps_.begin(), maps_.end(), map);
     if (at == maps_.end()) at = maps_.insert(maps_.end(), map);
     const std::string name = fmt::format("%addr_{}", address_count_++);
     body_ += fmt::format("{}{} = affine.apply #map_{}({})[{}]\n", indent, name, at - maps_.begin(),
-                         fmt::join(variables, ", "), base);
+                         fmt::join(inputs, ", "), base);
     return name;
   }
 

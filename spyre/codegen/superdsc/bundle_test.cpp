@@ -67,8 +67,15 @@ TEST(Bundle, RuntimeTripCountsStepThroughElements) {
 TEST(Bundle, RuntimeExtentsAreBoundFirst) {
   const std::string text = mlir("dynamic");
   EXPECT_THAT(text, HasSubstr("%sym_0_0_base: !sdscbundle.input_arg<index, granularity=4, max_value=16>"));
-  EXPECT_THAT(text, HasSubstr("sdsc_execute (%sym_0_0, %arg_0, %arg_0_core_1024, %arg_1, %arg_1_core_1024) "
-                              "{sdsc_filename=\"sdsc_0.json\", \"symbol_ids\"=[-1, -2, -3, -4, -5]}"));
+  // Core 1 starts half the extent in: 128 bytes a row over two cores are 64 a unit of the extent.
+  EXPECT_THAT(text, HasSubstr("#map_0 = affine_map<(d0)[s0] -> (s0 + 64*d0)>"));
+  EXPECT_THAT(text, HasSubstr(R"(    %addr_0 = affine.apply #map_0(%sym_0_0)[%arg_0]
+    %addr_1 = affine.apply #map_0(%sym_0_0)[%arg_1]
+    sdscbundle.sdsc_execute (%sym_0_0, %arg_0, %addr_0, %arg_1, %addr_1) {sdsc_filename="sdsc_0.json", "symbol_ids"=[-1, -2, -3, -4, -5]}
+)"));
+  const Json symbols = file_json(corpus_bundle("dynamic"), "spyreCodeDir/launch_spec.json")["symbols"];
+  EXPECT_EQ(symbols[2].dump(),
+            R"({"id":-3,"kind":"kernel_derived_symbolic","arg_index":0,"offset":0,"per_extent":{"s0":64}})");
 }
 
 TEST(Bundle, PoolIsAllocatedOrPassed) {

@@ -37,6 +37,7 @@ Json symbol_json(const Symbol& symbol, int64_t id) {
   }
   if (symbol.arg_index >= 0) out["arg_index"] = symbol.arg_index;
   out["offset"] = symbol.offset;
+  if (!symbol.per_extent.empty()) out["per_extent"] = symbol.per_extent;
   return out;
 }
 

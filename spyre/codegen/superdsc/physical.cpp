@@ -20,8 +20,7 @@ bool moves_directly(const TensorDim& d) {
 int64_t lx_steps(const SdscPlan& plan, const Tensor& tensor, const TensorDim& d) {
   if (d.scale < 0) return 1;
   const int64_t part = tensor.part(d.dim);
-  return ceil_div(plan.dims[d.dim].extent / split_of(plan, tensor, d.dim) + gap_per_core(plan, tensor, d),
-                  part);
+  return ceil_div(plan.dims[d.dim].extent / split_of(plan, tensor, d.dim) + d.gap, part);
 }
 
 void set_strides(Tensor& tensor) {
@@ -65,10 +64,21 @@ Status check_split(const SdscPlan& plan, const Tensor& tensor, const TensorDim& 
   if (split == 1 || d.scale < 0) return Status();
   const int64_t per_core = dim.extent / split;
   const int64_t part = tensor.part(d.dim);
+  if (!dim.dynamic.empty() && dim.bound.granularity % (split * part) != 0) {
+    return plan.refuse(tensor, fmt::format("'{}' grows by {}, which {} cores cannot share in steps of {}",
+                                           dim.label, dim.bound.granularity, split, part));
+  }
   const bool short_index = tensor.indirection == Indirection::kIndex && per_core < part;
   if (per_core % part != 0 && !short_index) {
     return plan.refuse(tensor, fmt::format("each core gets {} along '{}', allowed are whole sticks of {}",
                                            per_core, dim.label, part));
+  }
+  if (tensor.in_lx() && (d.gap != 0 || d.offset != 0)) {
+    return plan
+        .refuse(tensor,
+                fmt::format("is a slice along '{}', which is split; who holds which part in LX is open",
+                            dim.label))
+        .try_instead("a shuffle, or a copy in device memory");
   }
   if (plan.is_restickify() && dim.extent != dim.logical) {
     return plan.refuse(
@@ -129,11 +139,6 @@ Status check_room(const SdscPlan& plan, const Tensor& tensor, const Machine& mac
   }
   int64_t bytes = tensor.lanes * tensor.word_length;
   for (const TensorDim& d : tensor.dims) {
-    const int64_t split = split_of(plan, tensor, d.dim);
-    if (d.scale > 0 && d.gap % split != 0) {
-      return plan.refuse(tensor, fmt::format("the gap of {} along '{}' does not divide over {} cores", d.gap,
-                                             plan.dims[d.dim].label, split));
-    }
     bytes *= lx_steps(plan, tensor, d);
   }
   const int64_t end = tensor.arg->allocation.value + bytes;
@@ -175,10 +180,6 @@ int64_t split_of(const SdscPlan& plan, const Tensor& tensor, int dim) {
   return tensor.arg->work_division.empty() ? plan.dims[dim].split : 1;
 }
 
-int64_t gap_per_core(const SdscPlan& plan, const Tensor& tensor, const TensorDim& d) {
-  return tensor.in_lx() ? d.gap / split_of(plan, tensor, d.dim) : d.gap;
-}
-
 int64_t slice_offset_bytes(const SdscPlan& plan, const Tensor& tensor) {
   int64_t elements = 0;
   int64_t lx_stride = tensor.lanes;
@@ -193,7 +194,7 @@ int64_t core_offset_bytes(const SdscPlan& plan, const Tensor& tensor, int64_t co
   if (tensor.in_lx()) return 0;
   int64_t elements = 0;
   for (const TensorDim& d : tensor.dims) {
-    if (!moves_directly(d)) continue;
+    if (!moves_directly(d) || !plan.dims[d.dim].dynamic.empty()) continue;
     int64_t first = plan.slices[core][d.dim] * plan.dims[d.dim].per_core();
     if (const auto window = window_along(plan, d.dim); window && is_windowed_input(plan, tensor)) {
       first *= window->stride;
@@ -202,6 +203,18 @@ int64_t core_offset_bytes(const SdscPlan& plan, const Tensor& tensor, int64_t co
     elements += first / part * d.stride + first % part;
   }
   return elements * tensor.word_length;
+}
+
+std::vector<std::pair<int, int64_t>> core_bytes_per_extent(const SdscPlan& plan, const Tensor& tensor,
+                                                           int64_t core) {
+  std::vector<std::pair<int, int64_t>> bytes;
+  for (const TensorDim& d : tensor.dims) {
+    const Dim& dim = plan.dims[d.dim];
+    if (dim.dynamic.empty() || !moves_directly(d) || plan.slices[core][d.dim] == 0) continue;
+    const int64_t per_split = d.stride * tensor.word_length / tensor.part(d.dim);
+    bytes.emplace_back(d.dim, plan.slices[core][d.dim] * per_split / dim.split);
+  }
+  return bytes;
 }
 
 Status lay_out(SdscPlan& plan, const Machine& machine) {

@@ -26,10 +26,13 @@ int64_t split_of(const SdscPlan& plan, const Tensor& tensor, int dim);
 int64_t slice_offset_bytes(const SdscPlan& plan, const Tensor& tensor);
 
 /// Byte offset of what a core works on from the start of the slice. Dimensions that are broadcast, reduced or
-/// indexed do not contribute, so cores that differ only in those share an address. Zero in LX.
+/// indexed do not contribute, so cores that differ only in those share an address. Zero in LX. Dimensions of
+/// runtime extent are left to `core_bytes_per_extent`.
 int64_t core_offset_bytes(const SdscPlan& plan, const Tensor& tensor, int64_t core);
 
-/// Gap along a dimension for one core: whole in device memory, a core's share in LX.
-int64_t gap_per_core(const SdscPlan& plan, const Tensor& tensor, const TensorDim& d);
+/// What a core skips along dimensions of runtime extent: bytes per unit of the extent, by dimension. The
+/// slice of a core starts where the extent of the launch, not the largest one, puts it.
+std::vector<std::pair<int, int64_t>> core_bytes_per_extent(const SdscPlan& plan, const Tensor& tensor,
+                                                           int64_t core);
 
 }  // namespace spyre::superdsc

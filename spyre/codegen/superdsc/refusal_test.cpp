@@ -73,6 +73,15 @@ TEST(Refusals, SplitsThatCutSticksOrDoNotDivide) {
               HasSubstr("'i' is padded by the window and cannot be split"));
 }
 
+TEST(Refusals, SplitSlicesInLx) {
+  EXPECT_THAT(
+      refusal("slice",
+              [](OpSpec& op) {
+                op.args[0].allocation = {Place::kLx, 0};
+              }),
+      HasSubstr("tensor 'X': is a slice along 'mb', which is split; who holds which part in LX is open"));
+}
+
 TEST(Refusals, MatmulSticks) {
   const auto turned = [](OpSpec& op, size_t arg, const char* outer, const char* inner) {
     op.args[arg].device_size = {4, 256, 64};
@@ -132,6 +141,11 @@ TEST(Refusals, TensorsOutOfReach) {
                   },
                   toy_card()),
               HasSubstr("tensor 'Y': ends at byte 2560 of LX, a core has 2048"));
+}
+
+TEST(Refusals, RuntimeExtentsThatCoresCannotShare) {
+  EXPECT_THAT(refusal("dynamic", [](OpSpec& op) { op.symbolic_dim_bounds[0].second.granularity = 1; }),
+              HasSubstr("'mb' grows by 1, which 2 cores cannot share in steps of 1"));
 }
 
 TEST(Refusals, ExtentsThatNoArgumentHas) {

@@ -65,6 +65,17 @@ void append_batch_broadcast(SdscPlan& plan) {
   }
 }
 
+// A position selected in one operand is a batch of one: present in all three.
+void append_selected_positions(SdscPlan& plan) {
+  for (size_t i = 0; i < plan.dims.size(); ++i) {
+    if (!plan.dims[i].symbol.empty() || plan.dims[i].extent != 1) continue;
+    for (Tensor& tensor : plan.tensors) {
+      const int dim = static_cast<int>(i);
+      if (tensor.find(dim) == nullptr) tensor.dims.push_back({.dim = dim});
+    }
+  }
+}
+
 Status check_matmul_sticks(const SdscPlan& plan) {
   const Tensor& x = plan.tensors[0];
   const Tensor& w = plan.tensors[1];
@@ -115,6 +126,7 @@ Status check_reduction(const SdscPlan& plan) {
 
 Status assign_scales(SdscPlan& plan) {
   if (plan.is(OpFamily::kMatmul)) {
+    append_selected_positions(plan);
     append_batch_broadcast(plan);
     return check_matmul_sticks(plan);
   }

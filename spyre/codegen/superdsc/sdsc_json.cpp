@@ -281,7 +281,7 @@ class Writer {
     Json gaps = Json::object();
     Json shortfalls = Json::object();
     for (const TensorDim& d : tensor.dims) {
-      const int64_t gap = gap_per_core(plan_, tensor, d);
+      const int64_t gap = d.gap;
       if (gap == 0) continue;
       const bool shortfall = gap < 0 && plan_.is_restickify();
       gaps[label(d.dim)] = per_core_gap(tensor, shortfall ? -gap : gap);

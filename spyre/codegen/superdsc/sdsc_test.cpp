@@ -169,6 +169,14 @@ TEST(Sdsc, BatchMissingFromTheLeftOperandIsABroadcast) {
   EXPECT_EQ(order(config, 2) + scale(config, 2), R"(["mb","out","x"][1,1,1])");
 }
 
+TEST(Sdsc, APositionSelectedInOneOperandIsABatchOfOne) {
+  const Json config = dsc(corpus_bundle("matmul_select"));
+  EXPECT_EQ(sizes(config), R"({"mb_":8,"out_":64,"in_":64,"x_":1})");
+  EXPECT_EQ(order(config, 0) + order(config, 1) + order(config, 2),
+            R"(["x","mb","in"]["in","out","x"]["mb","out","x"])");
+  EXPECT_EQ(scale(config, 0) + scale(config, 1) + scale(config, 2), "[1,1,1][1,1,1][1,1,1]");
+}
+
 TEST(Sdsc, MatvecGetsAColumnDimension) {
   const Json config = dsc(corpus_bundle("matvec"));
   EXPECT_EQ(sizes(config), R"({"out_":4,"in_":64,"mb_":64})");
@@ -298,6 +306,17 @@ TEST(Sdsc, SlicesMoveTheStartAndLeaveAGap) {
   const Json symbols = file_json(bundle, "spyreCodeDir/launch_spec.json")["symbols"];
   EXPECT_EQ(symbols[1].dump(), R"({"id":-2,"kind":"kernel_slice","arg_index":0,"offset":1024})");
   EXPECT_EQ(symbols[2].dump(), R"({"id":-3,"kind":"kernel_derived","arg_index":0,"offset":1152})");
+}
+
+TEST(Sdsc, SlicesInLxCountFromTheCoresOwnCopy) {
+  Kernel kernel = corpus_kernel("slice");
+  OpSpec& op = std::get<OpSpec>(kernel.body[0]);
+  op.iteration_space[0].split = 1;
+  op.core_id_to_work_slice[0].second = Expr();
+  op.args[0].allocation = {Place::kLx, 4096};
+  const Json node = dsc(write_bundle(kernel).value())["scheduleTree_"][0];
+  EXPECT_EQ(node["startAddressCoreCorelet_"]["data_"].dump(), R"({"[0, 0, 0]":"5120"})");  // 4096 + 8 sticks
+  EXPECT_EQ(node["backGapCore_"].dump(), R"({"mb":{"0":"4"},"out":{"0":"128"}})");
 }
 
 TEST(Sdsc, ASelectedInnermostPositionBecomesADimensionOfOne) {

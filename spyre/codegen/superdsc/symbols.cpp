@@ -17,17 +17,30 @@ std::vector<int> number_tensor(const SdscPlan& plan, int index, OpSymbols& symbo
   const bool pool = tensor.arg->allocation.place == Place::kHbmPool;
   const int64_t slice = slice_offset_bytes(plan, tensor);
   const int64_t base = pool ? tensor.arg->allocation.value : 0;
-  const int64_t first = base + slice + core_offset_bytes(plan, tensor, 0);
-  const auto symbol = [&](SymbolKind kind, int64_t offset) {
-    return add(symbols, {pool ? SymbolKind::kPool : kind, tensor.arg->arg_index(), offset, "", index});
+  const auto add_symbol = [&](SymbolKind kind, int64_t offset,
+                              std::map<std::string, int64_t> per_extent = {}) {
+    return add(symbols, {.kind = pool ? SymbolKind::kPool : kind,
+                         .arg_index = tensor.arg->arg_index(),
+                         .offset = offset,
+                         .per_extent = std::move(per_extent),
+                         .tensor = index});
   };
-  int start = symbol(SymbolKind::kKernel, base);
-  if (slice > 0) start = symbol(SymbolKind::kKernelSlice, base + slice);
-  if (first != base + slice) start = symbol(SymbolKind::kKernelDerived, first);
-  std::vector<int> of_core = {start};
-  for (int64_t core = 1; core < plan.cores; ++core) {
+  int start = add_symbol(SymbolKind::kKernel, base);
+  if (slice > 0) start = add_symbol(SymbolKind::kKernelSlice, base + slice);
+  std::vector<int> of_core;
+  for (int64_t core = 0; core < plan.cores; ++core) {
     const int64_t at = base + slice + core_offset_bytes(plan, tensor, core);
-    of_core.push_back(at == first ? start : symbol(SymbolKind::kKernelDerived, at));
+    std::map<std::string, int64_t> per_extent;
+    for (const auto& [dim, bytes] : core_bytes_per_extent(plan, tensor, core)) {
+      per_extent[plan.dims[dim].dynamic] += bytes;
+    }
+    if (symbols.all[start].offset == at && symbols.all[start].per_extent == per_extent) {
+      of_core.push_back(start);
+      continue;
+    }
+    const auto kind = per_extent.empty() ? SymbolKind::kKernelDerived : SymbolKind::kKernelDerivedSymbolic;
+    of_core.push_back(add_symbol(kind, at, std::move(per_extent)));
+    if (core == 0) start = of_core.back();
   }
   return of_core;
 }
@@ -42,6 +55,8 @@ std::string_view to_string(SymbolKind kind) {
       return "kernel_slice";
     case SymbolKind::kKernelDerived:
       return "kernel_derived";
+    case SymbolKind::kKernelDerivedSymbolic:
+      return "kernel_derived_symbolic";
     case SymbolKind::kPool:
       return "pool";
     case SymbolKind::kDimension:

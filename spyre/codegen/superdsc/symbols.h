@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+
 #include "spyre/codegen/superdsc/plan.h"
 
 /// Values that are known only at launch: addresses of arguments and of the pool, runtime extents.
@@ -11,15 +13,23 @@
 ///     X on two cores, slice at 512:   -1 base   -2 base + 512   -3 base + 512 + what core 1 skips
 namespace spyre::superdsc {
 
-enum class SymbolKind : uint8_t { kKernel, kKernelSlice, kKernelDerived, kPool, kDimension };
+enum class SymbolKind : uint8_t {
+  kKernel,
+  kKernelSlice,
+  kKernelDerived,
+  kKernelDerivedSymbolic,
+  kPool,
+  kDimension
+};
 std::string_view to_string(SymbolKind kind);
 
 struct Symbol {
   SymbolKind kind = SymbolKind::kKernel;
-  int64_t arg_index = -1;  ///< of the kernel kinds
-  int64_t offset = 0;      ///< bytes from the argument's base, or from the pool's
-  std::string dimension;   ///< name of the runtime extent
-  int tensor = -1;         ///< whose address it is
+  int64_t arg_index = -1;                     ///< of the kernel kinds
+  int64_t offset = 0;                         ///< bytes from the argument's base, or from the pool's
+  std::map<std::string, int64_t> per_extent;  ///< more bytes per unit of a runtime extent
+  std::string dimension;                      ///< name of the runtime extent
+  int tensor = -1;                            ///< whose address it is
 
   friend bool operator==(const Symbol&, const Symbol&) = default;
 };

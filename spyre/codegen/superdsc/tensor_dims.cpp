@@ -69,8 +69,6 @@ class Reader {
     return StickPart{.dim = dim, .size = plain ? tensor_.lanes : term.divisor};
   }
 
-  bool in_stick(int dim) const { return tensor_.part(dim) != 1; }
-
   // The first part of the stick whose tile index no coordinate spells out: the dimension fits in one stick.
   std::optional<int> untiled_stick_dim() const {
     for (const StickPart& part : tensor_.stick) {
