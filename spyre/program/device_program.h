@@ -104,6 +104,9 @@ struct TensorDim {
 struct StickDigit {
   int dim = 0;
   int64_t size = 1;
+  int64_t divisor =
+      1;  ///< elements of the dim that inner digits already count; the digit is c / divisor mod size
+  bool present = true;  ///< false: the dim is absent from the tensor, the digit is 0
   friend bool operator==(const StickDigit&, const StickDigit&) = default;
 };
 
