@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -15,8 +16,8 @@
 #include "spyre/opspec/text.h"
 #include "spyre/program/read_program.h"
 
-/// A kernel of the corpus as a bundle on a card with a checker: arguments a few sticks apart, inputs written by
-/// the host, everything else untouched.
+/// A kernel of the corpus as a bundle on a card with a checker: arguments a few sticks apart, inputs written
+/// by the host, everything else untouched.
 namespace spyre {
 
 inline std::vector<std::string> corpus_names() {
@@ -36,8 +37,11 @@ inline Kernel corpus_kernel(const std::string& name) {
 /// How a run ended: the first of these that says no.
 struct Outcome {
   enum class By { kNobody, kReader, kFault, kChecker };
+  friend void PrintTo(By by, std::ostream* out) {
+    *out << std::array{"nobody", "the reader", "a fault", "the checker"}[static_cast<size_t>(by)];
+  }
   By by = By::kNobody;
-  std::string message;                ///< of the refusal or fault
+  std::string message;  ///< of the refusal or fault
   std::vector<exec::Finding> findings;
 
   bool found(exec::Rule rule) const {
@@ -52,8 +56,10 @@ struct Outcome {
   }
 };
 
-/// Reads and runs a bundle made from `kernel`, which may have been changed since.
-inline Outcome run_bundle(const Kernel& kernel, const program::ProgramFiles& files) {
+/// Reads and runs a bundle made from `kernel`, which may have been changed since. Runtime extents are the
+/// largest.
+inline Outcome run_bundle(const Kernel& kernel, const program::ProgramFiles& files,
+                          const exec::OpExecutor& execute = exec::interpret_op) {
   constexpr int64_t kGuard = 1024;
   const auto read = program::read_program(files);
   if (!read.ok()) {
@@ -81,11 +87,12 @@ inline Outcome run_bundle(const Kernel& kernel, const program::ProgramFiles& fil
   exec::LaunchValues launch;
   launch.pool_base = end;
   for (const program::Parameter& p : program.parameters) {
-    launch.parameters.push_back(p.arg_index && base.contains(*p.arg_index) ? base.at(*p.arg_index) : 8);
+    launch.parameters.push_back(p.arg_index && base.contains(*p.arg_index) ? base.at(*p.arg_index)
+                                                                           : p.max_value.value_or(8));
   }
   exec::RunOptions options;
-  options.max_points = int64_t{1} << 24;
-  exec::CheckedRun run = exec::run_checked(program, launch, memory, checker, exec::interpret_op, options);
+  options.max_points = int64_t{1} << 30;
+  exec::CheckedRun run = exec::run_checked(program, launch, memory, checker, execute, options);
   Outcome outcome{.findings = std::move(run.findings)};
   if (!run.status.ok()) {
     outcome.by = Outcome::By::kFault;

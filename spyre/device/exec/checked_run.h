@@ -19,9 +19,10 @@ struct CheckedRun {
   bool clean() const { return status.ok() && findings.empty(); }
 };
 
-/// Runs a program as `interpret` does, with the checker looking at each execute before it runs. Findings do not
-/// stop the run; a fault does, and what was found before it is kept.
+/// Runs a program as `interpret` does, with the checker looking at each execute before it runs. Findings do
+/// not stop the run; a fault does, and what was found before it is kept.
 CheckedRun run_checked(const DeviceProgram& program, const LaunchValues& launch, CardMemory& memory,
-                       Checker& checker, const OpExecutor& execute = interpret_op, const RunOptions& options = {});
+                       Checker& checker, const OpExecutor& execute = interpret_op,
+                       const RunOptions& options = {});
 
 }  // namespace spyre::exec

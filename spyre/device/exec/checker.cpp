@@ -123,7 +123,8 @@ void Checker::begin_launch(const DeviceProgram& program, const LaunchValues& lau
     }
     for (const LaunchArg& arg : args_) {
       if (parameter.arg_index == arg.arg_index && bytes_of(arg) > 0) {
-        regions_.push_back({address, address + bytes_of(arg), fmt::format("argument {}", arg.arg_index), &arg});
+        regions_.push_back(
+            {address, address + bytes_of(arg), fmt::format("argument {}", arg.arg_index), &arg});
       }
     }
   }
@@ -198,8 +199,8 @@ Party Checker::party(const BoundOp& bound, int tensor, int core) const {
           .core = core < 0 ? -1 : bound.op->cores[core].core};
 }
 
-void Checker::report(Rule rule, const BoundOp& bound, int tensor, int core, StickRun where, std::string detail,
-                     std::optional<Party> other) {
+void Checker::report(Rule rule, const BoundOp& bound, int tensor, int core, StickRun where,
+                     std::string detail, std::optional<Party> other) {
   add({.rule = rule,
        .party = party(bound, tensor, core),
        .range = {bound.tensors[tensor].residence, where.first * kStick, where.end() * kStick},
@@ -221,7 +222,8 @@ void Checker::add(Finding finding) {
 
 void Checker::check_starts(const BoundOp& bound, int tensor) {
   const Tensor& t = bound.tensors[tensor];
-  const int64_t base = bound.start[tensor].empty() ? 0 : bound.start[tensor][0] - slice_offset(bound, tensor, 0);
+  const int64_t base =
+      bound.start[tensor].empty() ? 0 : bound.start[tensor][0] - slice_offset(bound, tensor, 0);
   for (int core = 0; core < core_count(bound); ++core) {
     const int64_t start = bound.start[tensor][core];
     const StickRun at{start / kStick, 1};
@@ -296,7 +298,8 @@ void Checker::check_against_region(const BoundOp& bound, int tensor) {
   const bool moves_bits = bound.op->info->family == OpFamily::kCopy;
   if (arg.device_format && *arg.device_format != t.format && !moves_bits) {
     report(Rule::kFormat, bound, tensor, -1, at,
-           fmt::format("is {}, but {} holds {}", to_string(t.format), region->name, to_string(*arg.device_format)));
+           fmt::format("is {}, but {} holds {}", to_string(t.format), region->name,
+                       to_string(*arg.device_format)));
   }
 }
 
@@ -310,8 +313,9 @@ Checker::Input Checker::check_input(const BoundOp& bound, int tensor) {
   bool missing = false;
   for (int core = 0; core < core_count(bound); ++core) {
     Footprint sticks = footprint(bound, tensor, core, touched_box(bound, tensor, core));
-    const bool shared = t.residence == Residence::kHbm &&
-                        std::any_of(seen.begin(), seen.end(), [&](const auto& s) { return s.second == sticks; });
+    const bool shared =
+        t.residence == Residence::kHbm &&
+        std::any_of(seen.begin(), seen.end(), [&](const auto& s) { return s.second == sticks; });
     if (sticks.empty() || shared) {
       continue;
     }
@@ -345,10 +349,10 @@ Checker::Input Checker::check_input(const BoundOp& bound, int tensor) {
   return input;
 }
 
-void Checker::learn(const BoundOp& bound, int tensor, const std::vector<uint32_t>& found, Input& input) const {
+void Checker::learn(const BoundOp& bound, int tensor, const std::vector<uint32_t>& found,
+                    Input& input) const {
   const MemoryShape view = shape_of(bound, tensor);
-  const Region* region =
-      bound.tensors[tensor].residence == Residence::kHbm ? region_of(view.base) : nullptr;
+  const Region* region = bound.tensors[tensor].residence == Residence::kHbm ? region_of(view.base) : nullptr;
   bool first = true;
   for (const uint32_t number : found) {
     const Record& record = records_[number];
@@ -373,11 +377,12 @@ void Checker::check_missing(const BoundOp& bound, int tensor, int core, const In
   std::optional<StickRun> gone;
   const int id = bound.op->cores[core].core;
   for (const StickRun& run : footprint(bound, tensor, core, box)) {
-    shadow(t.residence, id).for_each_run(run.first, run.count, [&](uint32_t number, int64_t at, int64_t count) {
-      if (number == 0 && !gone) {
-        gone = StickRun{at, count};
-      }
-    });
+    shadow(t.residence, id)
+        .for_each_run(run.first, run.count, [&](uint32_t number, int64_t at, int64_t count) {
+          if (number == 0 && !gone) {
+            gone = StickRun{at, count};
+          }
+        });
   }
   if (!gone) {
     result.padding = {.kind = PadValue::Kind::kUndefined};
@@ -389,7 +394,8 @@ void Checker::check_missing(const BoundOp& bound, int tensor, int core, const In
     if (t.residence == Residence::kLx && other != id && holder != 0) {
       Party who = records_[holder].who;
       who.core = other;
-      report(Rule::kNotHeld, bound, tensor, core, *gone, "nobody wrote this here; another core holds it", who);
+      report(Rule::kNotHeld, bound, tensor, core, *gone, "nobody wrote this here; another core holds it",
+             who);
       return;
     }
   }
@@ -409,8 +415,8 @@ void Checker::check_found(const BoundOp& bound, int tensor, int core, const Stic
     if (t.residence == Residence::kLx) {
       check_held(bound, tensor, core, record, hull);
     } else if (!record.shape.dims.empty() && !same_strides(shape_of(bound, tensor), record.shape)) {
-      report(Rule::kLayout, bound, tensor, core, hull, "steps through the buffer in another way than its writer",
-             who);
+      report(Rule::kLayout, bound, tensor, core, hull,
+             "steps through the buffer in another way than its writer", who);
     }
     if (record.format != t.format && bound.op->info->family != OpFamily::kCopy) {
       report(Rule::kFormat, bound, tensor, core, hull,
@@ -428,34 +434,37 @@ void Checker::check_clobber(const BoundOp& bound, int tensor, int core, const st
         continue;
       }
       report(Rule::kClobbered, bound, tensor, core, over.hull,
-             fmt::format("wants what {} wrote, part of which is overwritten", to_string(under.who)), over.who);
+             fmt::format("wants what {} wrote, part of which is overwritten", to_string(under.who)),
+             over.who);
     }
   }
 }
 
-void Checker::check_held(const BoundOp& bound, int tensor, int core, const Record& record, const StickRun& hull) {
+void Checker::check_held(const BoundOp& bound, int tensor, int core, const Record& record,
+                         const StickRun& hull) {
   const MemoryShape view = shape_of(bound, tensor);
   Party who = record.who;
   who.core = bound.op->cores[core].core;
   if (!same_strides(view, record.shape)) {
-    report(Rule::kLayout, bound, tensor, core, hull, "steps through the buffer in another way than its writer",
-           who);
+    report(Rule::kLayout, bound, tensor, core, hull,
+           "steps through the buffer in another way than its writer", who);
     return;
   }
   const auto held = record.held.find(who.core);
   const Box wanted = bound.held(tensor, core);
   for (const MemoryDim& dim : view.dims) {
-    const auto same = std::find_if(record.shape.dims.begin(), record.shape.dims.end(), [&](const MemoryDim& d) {
-      return d.stride == dim.stride && d.steps == dim.steps && d.per_stick == dim.per_stick;
-    });
+    const auto same =
+        std::find_if(record.shape.dims.begin(), record.shape.dims.end(), [&](const MemoryDim& d) {
+          return d.stride == dim.stride && d.steps == dim.steps && d.per_stick == dim.per_stick;
+        });
     if (held == record.held.end() || same == record.shape.dims.end() || view.base != record.shape.base) {
       continue;
     }
     const Box& has = held->second;
     if (has.lower[same->op_dim] != wanted.lower[dim.op_dim] && wanted.extent(dim.op_dim) > 0) {
       report(Rule::kNotHeld, bound, tensor, core, hull,
-             fmt::format("wants '{}' from {}, but this core holds it from {}", bound.op->dims[dim.op_dim].label,
-                         wanted.lower[dim.op_dim], has.lower[same->op_dim]),
+             fmt::format("wants '{}' from {}, but this core holds it from {}",
+                         bound.op->dims[dim.op_dim].label, wanted.lower[dim.op_dim], has.lower[same->op_dim]),
              who);
       return;
     }
@@ -488,10 +497,11 @@ void Checker::check_in_place(const BoundOp& bound) {
         if ((in.residence == Residence::kLx && reader != core) || read.empty() || !overlap(read, written)) {
           continue;
         }
-        report(Rule::kPartialOverlap, bound, output, core, hull_of(written),
-               fmt::format("the result lies on {}, but {}", in.name,
-                           bound.op->info->in_place ? "not element on element" : "the op cannot work in place"),
-               party(bound, t, reader));
+        report(
+            Rule::kPartialOverlap, bound, output, core, hull_of(written),
+            fmt::format("the result lies on {}, but {}", in.name,
+                        bound.op->info->in_place ? "not element on element" : "the op cannot work in place"),
+            party(bound, t, reader));
       }
     }
   }
@@ -558,7 +568,8 @@ void Checker::write_output(const BoundOp& bound, const std::vector<Input>& input
   }
   const bool moves_bits =
       bound.op->info->family == OpFamily::kCopy || bound.op->info->family == OpFamily::kShuffle;
-  if (moves_bits && inputs[0].format != DataFormat::INVALID && bits_of(inputs[0].format) == bits_of(out.format)) {
+  if (moves_bits && inputs[0].format != DataFormat::INVALID &&
+      bits_of(inputs[0].format) == bits_of(out.format)) {
     record.format = inputs[0].format;  // a copy moves bits, whatever it calls them
   }
   const uint32_t number = new_record(record);
@@ -566,7 +577,8 @@ void Checker::write_output(const BoundOp& bound, const std::vector<Input>& input
     ShadowMemory& memory = shadow(out.residence, bound.op->cores[core].core);
     for (const StickRun& run : sticks) {
       if (out.through) {
-        // Which rows a scatter writes is not known here: what was written stays, what was not counts as written.
+        // Which rows a scatter writes is not known here: what was written stays, what was not counts as
+        // written.
         std::vector<StickRun> fresh;
         memory.for_each_run(run.first, run.count, [&](uint32_t old, int64_t first, int64_t count) {
           if (old == 0) {
@@ -609,7 +621,8 @@ void Checker::check_overwritten(const BoundOp& bound, int core, const StickRun& 
     records_[number].overwrote.insert(under.sequence);
     const Region* region = fresh.memory == Residence::kHbm ? region_of(first * kStick) : nullptr;
     const bool kernel_local = fresh.memory == Residence::kLx || (region != nullptr && region->is_pool);
-    const bool slice = under.hull != fresh.hull && is_slice_of(fresh.shape, fresh.hull, under.shape, under.hull);
+    const bool slice =
+        under.hull != fresh.hull && is_slice_of(fresh.shape, fresh.hull, under.shape, under.hull);
     if (kernel_local && !under.was_read && !under.from_host && under.who.launch == launch_ && !slice) {
       report(Rule::kLostResult, bound, output, core, {first, count},
              "writes over a result that nobody has read", under.who);
@@ -622,9 +635,9 @@ void Checker::check_outputs() {
     if (region.arg == nullptr || region.arg->role != "output") {
       continue;
     }
-    const bool dynamic = std::any_of(region.arg->shape.begin(), region.arg->shape.end(), [](const auto& size) {
-      return std::holds_alternative<std::string>(size);
-    });
+    const bool dynamic =
+        std::any_of(region.arg->shape.begin(), region.arg->shape.end(),
+                    [](const auto& size) { return std::holds_alternative<std::string>(size); });
     for (const StickRun& run : logical_footprint(shape_of(*region.arg, region.begin))) {
       hbm_.for_each_run(run.first, run.count, [&](uint32_t number, int64_t first, int64_t count) {
         if (!dynamic && records_[number].who.launch != launch_) {

@@ -13,19 +13,21 @@
 #include "spyre/device/exec/shadow_memory.h"
 
 /// The card's sanitizer. It lives as long as a card, is told of everything that touches memory *before* it
-/// happens, and keeps, for every stick of device memory and of each core's scratchpad, who wrote it last and as
-/// what. From that it finds what the executors let pass because a card would: see `Rule`.
+/// happens, and keeps, for every stick of device memory and of each core's scratchpad, who wrote it last and
+/// as what. From that it finds what the executors let pass because a card would: see `Rule`.
 ///
 ///     runtime:   note_alloc, note_host_write, note_free
 ///     launch:    begin_launch, check_execute for each execute in order, end_launch -> findings
 ///
 /// It works on runs of sticks, never on elements, never reads memory, and never changes what is executed: a
-/// program runs the same with and without it. `run_checked` (checked_run.h) drives it and an executor together.
+/// program runs the same with and without it. `run_checked` (checked_run.h) drives it and an executor
+/// together.
 ///
 /// How buffers are told apart. Artifacts name no buffers, only addresses, so a write makes a *record*: which
-/// execute wrote which tensor, its shape in memory, which core holds which coordinates, what its padding holds.
-/// Sticks point to records. A read then must find sticks of one record, or of several that were written
-/// beside each other or as slices of one buffer; anything else is a buffer with another one written over it.
+/// execute wrote which tensor, its shape in memory, which core holds which coordinates, what its padding
+/// holds. Sticks point to records. A read then must find sticks of one record, or of several that were
+/// written beside each other or as slices of one buffer; anything else is a buffer with another one written
+/// over it.
 ///
 /// What it cannot see: a buffer wholly replaced by another of the same shape after its first reader; which
 /// rows a gather reads or a scatter writes (the table counts as initialised by the first scatter into it).
@@ -59,12 +61,12 @@ class Checker {
     bool from_host = false;
     DataFormat format = DataFormat::INVALID;
     MemoryShape shape;
-    StickRun hull;                 ///< from the first stick written to the last; in LX the same on every core
-    std::map<int, Box> held;       ///< LX: by core id, coordinates of the writing op
-    PadValue padding;              ///< where the shape has any
-    int64_t sequence = 0;          ///< unlike its number, never used again
-    std::set<int64_t> overwrote;   ///< sequence numbers of records that lost sticks to it
-    int64_t sticks = 0;            ///< that still point here
+    StickRun hull;                ///< from the first stick written to the last; in LX the same on every core
+    std::map<int, Box> held;      ///< LX: by core id, coordinates of the writing op
+    PadValue padding;             ///< where the shape has any
+    int64_t sequence = 0;         ///< unlike its number, never used again
+    std::set<int64_t> overwrote;  ///< sequence numbers of records that lost sticks to it
+    int64_t sticks = 0;           ///< that still point here
     bool was_read = false;
   };
   /// A part of device memory with an owner.
@@ -117,7 +119,7 @@ class Checker {
   std::map<int64_t, Region> allocations_;
 
   int64_t launch_ = 0, sequence_ = 0;
-  std::vector<LaunchArg> args_;   // of this launch; regions point into it
+  std::vector<LaunchArg> args_;  // of this launch; regions point into it
   std::vector<Region> regions_;
   std::vector<uint32_t> dropped_;  // records of this launch without sticks; their slots are spare after it
   std::vector<Finding> findings_;

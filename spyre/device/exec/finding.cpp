@@ -50,9 +50,9 @@ std::string to_string(const Party& party) {
 }
 
 std::string to_string(const Finding& finding) {
-  std::string text =
-      fmt::format("{}: {}, {} [{:#x}, {:#x}): {}", to_string(finding.rule), to_string(finding.party),
-                  program::to_string(finding.range.memory), finding.range.begin, finding.range.end, finding.detail);
+  std::string text = fmt::format("{}: {}, {} [{:#x}, {:#x}): {}", to_string(finding.rule),
+                                 to_string(finding.party), program::to_string(finding.range.memory),
+                                 finding.range.begin, finding.range.end, finding.detail);
   if (finding.other) {
     text += "; the other party: " + to_string(*finding.other);
   }

@@ -24,13 +24,15 @@ std::pair<int64_t, int64_t> local_range(const TensorDim& dim, const Box& box, co
   }
   const Window& w = *dim.window;
   const int64_t lowest = box.lower[d] * w.stride - w.pad_front + box.lower[w.window_dim] * w.dilation;
-  const int64_t highest = (box.upper[d] - 1) * w.stride - w.pad_front + (box.upper[w.window_dim] - 1) * w.dilation;
+  const int64_t highest =
+      (box.upper[d] - 1) * w.stride - w.pad_front + (box.upper[w.window_dim] - 1) * w.dilation;
   const int64_t origin = held.lower[d] * w.stride;
   return {std::max<int64_t>(lowest, 0) - origin, std::min(highest + 1, w.input_extent) - origin};
 }
 
 /// Adds a run for every combination of steps of the outer levels, the last of them slowest.
-void add_runs(const std::vector<StickLevel>& outer, size_t depth, int64_t first, int64_t length, Footprint& out) {
+void add_runs(const std::vector<StickLevel>& outer, size_t depth, int64_t first, int64_t length,
+              Footprint& out) {
   if (depth == 0) {
     out.push_back({first, length});
     return;

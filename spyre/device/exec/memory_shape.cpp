@@ -80,8 +80,12 @@ MemoryShape shape_of(const LaunchArg& arg, int64_t address) {
   for (size_t i = arg.device_size.size(); i-- > 1;) {
     MemoryDim dim{.stride = stride, .steps = arg.device_size[i - 1]};
     const int64_t host_step = mapped ? arg.stride_map[i - 1] : -1;
-    // The stick's own outer dim steps a whole stick of the host dim that its lanes step through.
-    const bool of_stick = lane_step > 0 && host_step == lanes * lane_step;
+    // The stick's own outer dim steps a whole stick of the host dim that its lanes step through. Where rows
+    // are exactly one stick long the next dim steps as far; the stick's outer dim is then the one with one
+    // step.
+    const bool of_row =
+        std::any_of(strides.begin(), strides.end(), [&](int64_t s) { return s == host_step; });
+    const bool of_stick = lane_step > 0 && host_step == lanes * lane_step && (!of_row || dim.steps == 1);
     for (size_t k = 0; k < host.size() && host_step > 0; ++k) {
       if (host[k] > 1 && strides[k] == (of_stick ? lane_step : host_step)) {
         dim.per_stick = of_stick ? lanes : 1;

@@ -6,8 +6,9 @@
 #include "spyre/device/exec/bound_op.h"
 #include "spyre/device/exec/footprint.h"
 
-/// How a buffer lies in memory, whoever looks at it: the common ground of an op's tensor, of the op that wrote
-/// it and of the launch argument behind it. Dims have no names here; two views of one buffer agree on strides.
+/// How a buffer lies in memory, whoever looks at it: the common ground of an op's tensor, of the op that
+/// wrote it and of the launch argument behind it. Dims have no names here; two views of one buffer agree on
+/// strides.
 namespace spyre::exec {
 
 inline constexpr int64_t kNoPadding = std::numeric_limits<int64_t>::max();

@@ -32,8 +32,8 @@ std::string to_string(const PadValue& value);
 /// One value that stands for both.
 PadValue join(const PadValue& a, const PadValue& b);
 
-/// What a pointwise op makes of its inputs' padding; `inputs` as the op has them, data counts as `kVaries`. An
-/// input that varies is tried with a few numbers: 0 / s is 0 whatever s is, 0 - m is not.
+/// What a pointwise op makes of its inputs' padding; `inputs` as the op has them, data counts as `kVaries`.
+/// An input that varies is tried with a few numbers: 0 / s is 0 whatever s is, 0 - m is not.
 PadValue pointwise_padding(const DeviceOp& op, std::span<const PadValue> inputs);
 
 /// Whether padding of this value leaves the result of a reduction (by row name, `sum`) as it is.

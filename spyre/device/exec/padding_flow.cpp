@@ -45,8 +45,9 @@ std::string_view folding_row(const BoundOp& bound) {
 }
 
 std::string describe(const BoundOp& bound, int dim, const PaddedInput& input) {
-  return fmt::format("'{}' is data up to {}, the op runs to {}; beyond there are {}", bound.op->dims[dim].label,
-                     input.logical[dim], bound.limit[dim], to_string(input.padding));
+  return fmt::format("'{}' is data up to {}, the op runs to {}; beyond there are {}",
+                     bound.op->dims[dim].label, input.logical[dim], bound.limit[dim],
+                     to_string(input.padding));
 }
 
 /// What an input contributes where the result's padding is computed.
@@ -117,9 +118,15 @@ std::vector<PaddingLeak> padding_leaks(const BoundOp& bound, const std::vector<P
       const PaddedInput& input = inputs[i];
       const bool padded = is_padded(bound, input, d);
       factors.push_back(padded ? input.padding : PadValue{.kind = PadValue::Kind::kVaries});
-      if (!row.empty() && padded && mask_from(bound, d, input.logical[d]) == nullptr &&
-          !reduces_to_nothing(row, input.padding)) {
+      const Mask* mask = mask_from(bound, d, std::min(input.logical[d], bound.limit[d] - 1));
+      if (row.empty() || (!padded && mask == nullptr)) {
+        continue;
+      }
+      if (mask == nullptr && !reduces_to_nothing(row, input.padding)) {
         leaks.push_back({i, describe(bound, d, input)});
+      } else if (mask != nullptr && !reduces_to_nothing(row, {.value = mask->value})) {
+        leaks.push_back({i, fmt::format("'{}' is masked with {}, which is not neutral",
+                                        bound.op->dims[d].label, mask->value)});
       }
     }
     for (int i = 0; i < static_cast<int>(inputs.size()) && multiplies(bound); ++i) {

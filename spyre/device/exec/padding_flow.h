@@ -11,7 +11,8 @@
 /// is data, and what the padding of its result holds.
 namespace spyre::exec {
 
-/// Where the padding of a tensor begins, by dim of the op, and what it holds. `kNoPadding` where there is none.
+/// Where the padding of a tensor begins, by dim of the op, and what it holds. `kNoPadding` where there is
+/// none.
 struct PaddedInput {
   std::vector<int64_t> logical;
   PadValue padding;
@@ -23,8 +24,8 @@ struct PaddingLeak {
   std::string detail;
 };
 
-/// Reductions fold padding unless it is masked or leaves the result as it is; a contraction does unless one of
-/// the two factors is zero there and the other was written. Pointwise ops keep padding where it is.
+/// Reductions fold padding unless it is masked or leaves the result as it is; a contraction does unless one
+/// of the two factors is zero there and the other was written. Pointwise ops keep padding where it is.
 std::vector<PaddingLeak> padding_leaks(const BoundOp& bound, const std::vector<PaddedInput>& inputs);
 
 /// The result has padding where an input it takes that dim from has.
