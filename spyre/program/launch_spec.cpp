@@ -22,9 +22,9 @@ Status read_layout(const Field& field, LaunchArg& arg) {
   }
   SPYRE_ASSIGN_OR_RETURN(const std::optional<Field> strides, field.find("stride_map"));
   if (strides) {
-    SPYRE_ASSIGN_OR_RETURN(const auto steps, strides->elements(kMaxDims));
-    for (const Field& step : steps) {
-      SPYRE_ASSIGN_OR_RETURN(const int64_t value, step.integer(-kMaxExtent, kMaxExtent));
+    SPYRE_ASSIGN_OR_RETURN(const auto list, strides->elements(kMaxDims + 1));
+    for (const Field& stride : list) {
+      SPYRE_ASSIGN_OR_RETURN(const int64_t value, stride.integer(-1, INT64_MAX));
       arg.stride_map.push_back(value);
     }
   }

@@ -20,6 +20,22 @@ StickRun hull_of(const Footprint& sticks) {
   return {first, end - first};
 }
 
+StickRun join(const StickRun& a, const StickRun& b) {
+  const int64_t first = std::min(a.first, b.first);
+  return {first, std::max(a.end(), b.end()) - first};
+}
+
+/// From the first stick that any core touches to the last; nothing if none does.
+std::optional<StickRun> hull_of(const std::vector<Footprint>& cores) {
+  std::optional<StickRun> hull;
+  for (const Footprint& sticks : cores) {
+    if (!sticks.empty()) {
+      hull = hull ? join(*hull, hull_of(sticks)) : hull_of(sticks);
+    }
+  }
+  return hull;
+}
+
 bool contains(const StickRun& outer, const StickRun& inner) {
   return outer.first <= inner.first && inner.end() <= outer.end();
 }
@@ -45,6 +61,12 @@ int64_t bytes_of(const LaunchArg& arg) {
     }
   }
   return round_up(bytes, kStick);
+}
+
+/// The address of a stick; sticks outside any memory stop at the largest address.
+int64_t bytes_at(int64_t stick) {
+  int64_t bytes = 0;
+  return __builtin_mul_overflow(stick, kStick, &bytes) ? std::numeric_limits<int64_t>::max() : bytes;
 }
 
 int core_count(const BoundOp& bound) {
@@ -107,6 +129,14 @@ void Checker::note_host_write(uint64_t address, uint64_t bytes, std::string name
 
 // ---- launches --------------------------------------------------------------------------------------------
 
+void Checker::add_region(Region region, int64_t bytes) {
+  const int64_t space = machine_.address_space().count();
+  if (region.begin >= 0 && region.begin < space && bytes > 0) {
+    region.end = region.begin + std::min(bytes, space - region.begin);
+    regions_.push_back(std::move(region));
+  }
+}
+
 void Checker::begin_launch(const DeviceProgram& program, const LaunchValues& launch) {
   ++launch_;
   findings_.clear();
@@ -118,19 +148,17 @@ void Checker::begin_launch(const DeviceProgram& program, const LaunchValues& lau
   for (size_t i = 0; i < program.parameters.size() && i < launch.parameters.size(); ++i) {
     const Parameter& parameter = program.parameters[i];
     const int64_t address = launch.parameters[i];
-    if (parameter.is_pool && program.launch && program.launch->pool_size > 0) {
-      regions_.push_back({address, address + program.launch->pool_size, "pool", nullptr, true});
+    if (parameter.is_pool && program.launch) {
+      add_region({.begin = address, .name = "pool", .is_pool = true}, program.launch->pool_size);
     }
     for (const LaunchArg& arg : args_) {
-      if (parameter.arg_index == arg.arg_index && bytes_of(arg) > 0) {
-        regions_.push_back(
-            {address, address + bytes_of(arg), fmt::format("argument {}", arg.arg_index), &arg});
+      if (parameter.arg_index == arg.arg_index) {
+        add_region({.begin = address, .name = fmt::format("argument {}", arg.arg_index), .arg = &arg},
+                   bytes_of(arg));
       }
     }
   }
-  if (program.pool_bytes > 0) {
-    regions_.push_back({launch.pool_base, launch.pool_base + program.pool_bytes, "pool", nullptr, true});
-  }
+  add_region({.begin = launch.pool_base, .name = "pool", .is_pool = true}, program.pool_bytes);
   for (const Region& region : regions_) {
     const bool aliased = std::any_of(regions_.begin(), regions_.end(), [&](const Region& other) {
       return &other != &region && other.begin < region.end && region.begin < other.end;
@@ -141,13 +169,23 @@ void Checker::begin_launch(const DeviceProgram& program, const LaunchValues& lau
   }
 }
 
+void Checker::find_sticks(const BoundOp& bound) {
+  sticks_.assign(bound.tensors.size(), std::vector<Footprint>(core_count(bound)));
+  for (int t = 0; t < static_cast<int>(bound.tensors.size()); ++t) {
+    for (int core = 0; core < core_count(bound); ++core) {
+      Footprint sticks = footprint(bound, t, core, touched_box(bound, t, core));
+      if (!sticks.empty() && check_place(bound, t, core, sticks)) {
+        sticks_[t][core] = std::move(sticks);
+      }
+    }
+  }
+}
+
 void Checker::check_execute(const BoundOp& bound) {
   const auto tensors = static_cast<int>(bound.tensors.size());
+  find_sticks(bound);
   for (int t = 0; t < tensors; ++t) {
     check_starts(bound, t);
-    for (int core = 0; core < core_count(bound); ++core) {
-      check_place(bound, t, core, footprint(bound, t, core, touched_box(bound, t, core)));
-    }
     check_against_region(bound, t);
   }
   std::vector<Input> inputs;
@@ -203,7 +241,7 @@ void Checker::report(Rule rule, const BoundOp& bound, int tensor, int core, Stic
                      std::string detail, std::optional<Party> other) {
   add({.rule = rule,
        .party = party(bound, tensor, core),
-       .range = {bound.tensors[tensor].residence, where.first * kStick, where.end() * kStick},
+       .range = {bound.tensors[tensor].residence, bytes_at(where.first), bytes_at(where.end())},
        .other = std::move(other),
        .detail = std::move(detail)});
 }
@@ -241,31 +279,24 @@ void Checker::check_starts(const BoundOp& bound, int tensor) {
   }
 }
 
-void Checker::check_place(const BoundOp& bound, int tensor, int core, const Footprint& sticks) {
+/// Whether the sticks are in memory at all.
+bool Checker::check_place(const BoundOp& bound, int tensor, int core, const Footprint& sticks) {
   const Tensor& t = bound.tensors[tensor];
-  if (sticks.empty()) {
-    return;
-  }
+  const bool lx = t.residence == Residence::kLx;
+  const int64_t capacity = (lx ? machine_.lx_per_core : machine_.address_space()).count();
   const StickRun hull = hull_of(sticks);
-  const int64_t begin = hull.first * kStick, end = hull.end() * kStick;
-  if (t.residence == Residence::kLx) {
-    if (begin < 0 || end > machine_.lx_per_core.count()) {
-      report(Rule::kOutOfBounds, bound, tensor, core, hull,
-             fmt::format("leaves the scratchpad of {} bytes", machine_.lx_per_core.count()));
-    }
-    return;
+  if (hull.first < 0 || hull.end() > capacity / kStick) {
+    report(Rule::kOutOfBounds, bound, tensor, core, hull,
+           fmt::format("leaves the {} of {} bytes", lx ? "scratchpad" : "address space", capacity));
+    return false;
   }
-  if (end - begin > machine_.span_limit.count() && !t.through) {
+  const int64_t begin = hull.first * kStick, end = hull.end() * kStick;
+  if (!lx && end - begin > machine_.span_limit.count() && !t.through) {
     report(Rule::kSpan, bound, tensor, core, hull,
            fmt::format("spans {} bytes, allowed: {}", end - begin, machine_.span_limit.count()));
   }
-  if (begin < 0 || end > machine_.address_space().count()) {
-    report(Rule::kOutOfBounds, bound, tensor, core, hull,
-           fmt::format("leaves the address space of {} bytes", machine_.address_space().count()));
-    return;
-  }
-  if (regions_.empty() && allocations_.empty()) {
-    return;
+  if (lx || (regions_.empty() && allocations_.empty())) {
+    return true;
   }
   const Region* region = region_of(begin);
   if (region == nullptr) {
@@ -274,6 +305,7 @@ void Checker::check_place(const BoundOp& bound, int tensor, int core, const Foot
     report(Rule::kOutOfBounds, bound, tensor, core, hull,
            fmt::format("leaves {}, which is [{:#x}, {:#x})", region->name, region->begin, region->end));
   }
+  return true;
 }
 
 void Checker::check_against_region(const BoundOp& bound, int tensor) {
@@ -309,13 +341,13 @@ Checker::Input Checker::check_input(const BoundOp& bound, int tensor) {
   const Tensor& t = bound.tensors[tensor];
   Input input{.logical = std::vector<int64_t>(bound.dims(), kNoPadding)};
   std::vector<uint32_t> all;
-  std::vector<std::pair<int, Footprint>> seen;  // one core of each different slice
+  std::vector<int> seen;  // one core of each different slice
   bool missing = false;
   for (int core = 0; core < core_count(bound); ++core) {
-    Footprint sticks = footprint(bound, tensor, core, touched_box(bound, tensor, core));
+    const Footprint& sticks = sticks_[tensor][core];
     const bool shared =
         t.residence == Residence::kHbm &&
-        std::any_of(seen.begin(), seen.end(), [&](const auto& s) { return s.second == sticks; });
+        std::any_of(seen.begin(), seen.end(), [&](int other) { return sticks_[tensor][other] == sticks; });
     if (sticks.empty() || shared) {
       continue;
     }
@@ -336,12 +368,12 @@ Checker::Input Checker::check_input(const BoundOp& bound, int tensor) {
         all.push_back(number);
       }
     }
-    seen.emplace_back(core, std::move(sticks));
+    seen.push_back(core);
   }
   learn(bound, tensor, all, input);
   if (missing && !t.through) {
     Input result = input;
-    for (const auto& [core, sticks] : seen) {
+    for (const int core : seen) {
       check_missing(bound, tensor, core, input, result);
     }
     input = result;
@@ -485,16 +517,15 @@ void Checker::check_in_place(const BoundOp& bound) {
     const MemoryShape in_shape = shape_of(bound, t);
     const bool exact = bound.op->info->in_place && bound.start[t] == bound.start[output] &&
                        in_shape.dims == out_shape.dims && bits_of(in.format) == bits_of(out.format);
-    const auto cores = writing_cores(bound);
-    for (size_t i = 0; i < cores.size() && !exact; ++i) {
-      const int core = cores[i];
-      Footprint written = footprint(bound, output, core, touched_box(bound, output, core));
-      if (written.empty()) {
-        continue;
-      }
+    const std::optional<StickRun> reads = hull_of(sticks_[t]), writes = hull_of(sticks_[output]);
+    if (exact || !reads || !writes || reads->end() <= writes->first || writes->end() <= reads->first) {
+      continue;
+    }
+    for (const int core : writing_cores(bound)) {
       for (int reader = 0; reader < core_count(bound); ++reader) {
-        Footprint read = footprint(bound, t, reader, touched_box(bound, t, reader));
-        if ((in.residence == Residence::kLx && reader != core) || read.empty() || !overlap(read, written)) {
+        Footprint written = sticks_[output][core], read = sticks_[t][reader];
+        if (written.empty() || (in.residence == Residence::kLx && reader != core) ||
+            !overlap(read, written)) {
           continue;
         }
         report(
@@ -516,7 +547,7 @@ void Checker::check_padding(const BoundOp& bound, const std::vector<Input>& inpu
   }
   for (const PaddingLeak& leak : padding_leaks(bound, padded)) {
     const int tensor = bound.op->inputs[leak.input];
-    const Footprint sticks = footprint(bound, tensor, 0, touched_box(bound, tensor, 0));
+    const Footprint& sticks = sticks_[tensor][0];
     std::optional<Party> other;
     const StickRun where = sticks.empty() ? StickRun{} : hull_of(sticks);
     if (!sticks.empty()) {
@@ -547,24 +578,17 @@ void Checker::write_output(const BoundOp& bound, const std::vector<Input>& input
   for (MemoryDim& dim : record.shape.dims) {
     dim.logical = result.logical[dim.op_dim];
   }
-  const std::vector<int> cores = writing_cores(bound);
-  std::vector<std::pair<int, Footprint>> written;
+  std::vector<int> cores = writing_cores(bound);
+  std::erase_if(cores, [&](int core) { return sticks_[output][core].empty(); });
+  if (cores.empty()) {
+    return;
+  }
+  record.hull = hull_of(sticks_[output][cores.front()]);
   for (const int core : cores) {
-    Footprint sticks = footprint(bound, output, core, touched_box(bound, output, core));
-    if (sticks.empty()) {
-      continue;
-    }
-    const StickRun hull = hull_of(sticks);
-    const int64_t first = written.empty() ? hull.first : std::min(record.hull.first, hull.first);
-    const int64_t end = written.empty() ? hull.end() : std::max(record.hull.end(), hull.end());
-    record.hull = {first, end - first};
+    record.hull = join(record.hull, hull_of(sticks_[output][core]));
     if (out.residence == Residence::kLx) {
       record.held[bound.op->cores[core].core] = bound.held(output, core);
     }
-    written.emplace_back(core, std::move(sticks));
-  }
-  if (written.empty()) {
-    return;
   }
   const bool moves_bits =
       bound.op->info->family == OpFamily::kCopy || bound.op->info->family == OpFamily::kShuffle;
@@ -573,9 +597,9 @@ void Checker::write_output(const BoundOp& bound, const std::vector<Input>& input
     record.format = inputs[0].format;  // a copy moves bits, whatever it calls them
   }
   const uint32_t number = new_record(record);
-  for (const auto& [core, sticks] : written) {
+  for (const int core : cores) {
     ShadowMemory& memory = shadow(out.residence, bound.op->cores[core].core);
-    for (const StickRun& run : sticks) {
+    for (const StickRun& run : sticks_[output][core]) {
       if (out.through) {
         // Which rows a scatter writes is not known here: what was written stays, what was not counts as
         // written.
@@ -594,6 +618,9 @@ void Checker::write_output(const BoundOp& bound, const std::vector<Input>& input
       write_sticks(memory, run, number);
     }
   }
+  if (records_[number].sticks == 0) {
+    dropped_.push_back(number);
+  }
 }
 
 void Checker::check_overwritten(const BoundOp& bound, int core, const StickRun& run, const Record& fresh,
@@ -607,7 +634,7 @@ void Checker::check_overwritten(const BoundOp& bound, int core, const StickRun& 
     if (old == number) {
       int other = -1;
       for (const int candidate : writing_cores(bound)) {
-        Footprint theirs = footprint(bound, output, candidate, touched_box(bound, output, candidate));
+        Footprint theirs = sticks_[output][candidate];
         Footprint here = {{first, count}};
         if (candidate != core && other < 0 && overlap(theirs, here)) {
           other = candidate;

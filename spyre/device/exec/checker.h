@@ -88,14 +88,16 @@ class Checker {
   uint32_t new_record(Record record);
   void write_sticks(ShadowMemory& memory, const StickRun& run, uint32_t number);
   const Region* region_of(int64_t address) const;
+  void add_region(Region region, int64_t bytes);
 
   Party party(const BoundOp& bound, int tensor, int core) const;
   void report(Rule rule, const BoundOp& bound, int tensor, int core, StickRun where, std::string detail,
               std::optional<Party> other = {});
   void add(Finding finding);
 
+  void find_sticks(const BoundOp& bound);
   void check_starts(const BoundOp& bound, int tensor);
-  void check_place(const BoundOp& bound, int tensor, int core, const Footprint& sticks);
+  bool check_place(const BoundOp& bound, int tensor, int core, const Footprint& sticks);
   void check_against_region(const BoundOp& bound, int tensor);
   Input check_input(const BoundOp& bound, int tensor);
   void check_found(const BoundOp& bound, int tensor, int core, const StickRun& hull,
@@ -118,6 +120,8 @@ class Checker {
   std::vector<uint32_t> spare_;  // slots that no stick points to
   std::map<int64_t, Region> allocations_;
 
+  /// Of the execute being checked, [tensor][core position]; empty where it leaves memory, which is reported.
+  std::vector<std::vector<Footprint>> sticks_;
   int64_t launch_ = 0, sequence_ = 0;
   std::vector<LaunchArg> args_;  // of this launch; regions point into it
   std::vector<Region> regions_;

@@ -87,6 +87,13 @@ Footprint footprint(const BoundOp& bound, int tensor, int core, const Box& box) 
     first += begin * stride;
     levels.push_back({.stride = stride, .count = ceil_div(upper, dim.per_stick) - begin});
   }
+  if (t.through) {
+    int64_t last = first;
+    for (const StickLevel& level : levels) {
+      last += (level.count - 1) * level.stride;
+    }
+    return {{first, last + 1 - first}};
+  }
   return runs_of(first, std::move(levels));
 }
 

@@ -30,8 +30,8 @@ struct StickLevel {
 Footprint runs_of(int64_t first, std::vector<StickLevel> levels);
 
 /// The sticks of a tensor that hold the coordinates of `box`, as the core at position `core` addresses them.
-/// Rows under a sliding window are those the box needs, without the ones in its padding; the dim of a table
-/// that is addressed through an index is taken whole.
+/// Rows under a sliding window are those the box needs, without the ones in its padding; a table that is
+/// addressed through an index is one run, from its first stick to its last.
 Footprint footprint(const BoundOp& bound, int tensor, int core, const Box& box);
 
 /// The coordinates a core reads of an input, or writes of the output. A copy leaves out what one of its sides

@@ -7,11 +7,17 @@ namespace {
 
 constexpr int64_t kStick = 128;
 
+/// Launch specifications may hold any number: products stop at the largest.
+int64_t times(int64_t a, int64_t b) {
+  int64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<int64_t>::max() : product;
+}
+
 /// Stride of each dim of a contiguous host tensor.
 std::vector<int64_t> host_strides(const std::vector<int64_t>& shape) {
   std::vector<int64_t> strides(shape.size(), 1);
   for (size_t i = shape.size(); i-- > 1;) {
-    strides[i - 1] = strides[i] * std::max<int64_t>(shape[i], 1);
+    strides[i - 1] = times(strides[i], std::max<int64_t>(shape[i], 1));
   }
   return strides;
 }
@@ -85,11 +91,12 @@ MemoryShape shape_of(const LaunchArg& arg, int64_t address) {
     // step.
     const bool of_row =
         std::any_of(strides.begin(), strides.end(), [&](int64_t s) { return s == host_step; });
-    const bool of_stick = lane_step > 0 && host_step == lanes * lane_step && (!of_row || dim.steps == 1);
+    const bool of_stick =
+        lane_step > 0 && host_step == times(lanes, lane_step) && (!of_row || dim.steps == 1);
     for (size_t k = 0; k < host.size() && host_step > 0; ++k) {
       if (host[k] > 1 && strides[k] == (of_stick ? lane_step : host_step)) {
         dim.per_stick = of_stick ? lanes : 1;
-        if (host[k] < dim.steps * dim.per_stick) {
+        if (host[k] < times(dim.steps, dim.per_stick)) {
           dim.logical = host[k];
         }
       }

@@ -49,7 +49,7 @@ class ShadowMemory {
     }
   }
 
-  /// Sets [first, first + count) to `number`.
+  /// Sets [first, first + count) to `number`. Forgetting (0) costs only what there is to forget.
   void fill(int64_t first, int64_t count, uint32_t number);
 
   void clear() { pages_.clear(); }
@@ -61,6 +61,7 @@ class ShadowMemory {
     std::vector<uint32_t> sticks;  // empty: all of them `whole`
   };
 
+  void fill_part(int64_t first, int64_t end, uint32_t number);  // within one page
   const Page* find(int64_t page) const {
     const auto found = pages_.find(page);
     return found == pages_.end() ? nullptr : &found->second;
