@@ -142,5 +142,5 @@ def make() -> types.ModuleType:
     module.memory, module.random, module._utils = memory, random, _Utils
     module._is_in_bad_fork = _C._is_in_bad_fork
     module._is_compiled = lambda: True
-    module._lazy_init = _C.start_runtime
+    module._lazy_init = lambda: None  # PyTorch calls it for CPU-only work too; a card starts at its first use
     return module
