@@ -38,7 +38,7 @@ void bind_boxes(BoundOp& bound) {
   for (const CoreWork& work : bound.op->cores) {
     Box box;
     for (int d = 0; d < bound.dims(); ++d) {
-      const int64_t slice = bound.extents.per_core[d];
+      const int64_t slice = ceil_div(bound.limit[d], bound.op->dims[d].splits);
       box.lower[d] = std::min(work.slice[d] * slice, bound.limit[d]);
       box.upper[d] = std::min(box.lower[d] + slice, bound.limit[d]);
     }

@@ -25,9 +25,9 @@ struct Box {
 /// An op with everything known: what one execute runs. Start addresses are numbers, the work is that of this
 /// launch.
 ///
-/// Artifacts are laid out for the largest value of a dynamic extent: strides and slices are those of the
-/// maximum, and a launch with less merely stops earlier. Cores whose slice begins past the end have nothing
-/// to do.
+/// Tensors are laid out for the largest value of a dynamic extent, so strides never depend on the launch; the
+/// work is divided at the actual value S, ceil(S / splits) to a slice, and bundles bind start addresses to
+/// match. Cores whose slice begins past the end have nothing to do.
 struct BoundOp {
   const DeviceOp* op = nullptr;
   int64_t instruction = 0;     ///< how many executes came before it in this run
