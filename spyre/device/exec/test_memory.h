@@ -41,6 +41,12 @@ class TestMemory : public CardMemory {
     return Status();
   }
 
+  Result<std::span<std::byte>> hbm_span(uint64_t address, uint64_t size) override {
+    SPYRE_TRY(check(address, size, hbm_.size()));
+    return std::span<std::byte>(hbm_).subspan(address, size);
+  }
+  Result<std::span<std::byte>> lx_span(int core) override { return std::span<std::byte>(lx(core)); }
+
   /// One core's scratchpad, made when first touched.
   std::vector<std::byte>& lx(int core) {
     std::vector<std::byte>& bytes = lx_.at(core);
