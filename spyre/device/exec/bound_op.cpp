@@ -121,4 +121,15 @@ Result<BoundOp> bind_op(const DeviceOp& op, const SymbolValues& symbols, int64_t
   return bound;
 }
 
+BoundOp bind_extents_only(const DeviceOp& op) {
+  BoundOp bound;
+  bound.op = &op;
+  bound.tensors = op.tensors;
+  const Status bindable = bind_extents(bound, {});
+  SPYRE_CHECK(bindable.ok(), "an op with dynamic extents is bound before its launch");
+  bind_boxes(bound);
+  bind_groups(bound);
+  return bound;
+}
+
 }  // namespace spyre::exec

@@ -63,7 +63,7 @@ module {
   std::vector<int64_t> instructions;
   RunOptions options;
   options.observe = [&](const BoundOp& bound, const OpCounts&) { instructions.push_back(bound.instruction); };
-  const auto counts = interpret(program, {.parameters = {0, 1024}, .pool_base = 2048}, memory, options);
+  const auto counts = run_both(program, {.parameters = {0, 1024}, .pool_base = 2048}, memory, options);
   ASSERT_TRUE(counts.ok()) << counts.error().to_string();
   for (int i = 0; i < 6 * 64; ++i) {
     EXPECT_EQ(memory.get(1024, i, kFp16), -static_cast<float>(i));
@@ -97,14 +97,14 @@ TEST(Bundle, DynamicExtentsShortenTheWork) {
     memory.put(0, i, kFp16, 1.0f);
     memory.put(1024, i, kFp16, 7.0f);
   }
-  const auto counts = interpret(program, {.parameters = {0, 1024, 5}}, memory);
+  const auto counts = run_both(program, {.parameters = {0, 1024, 5}}, memory);
   ASSERT_TRUE(counts.ok()) << counts.error().to_string();
   for (int i = 0; i < 8 * 64; ++i) {
     EXPECT_EQ(memory.get(1024, i, kFp16), i < 5 * 64 ? -1.0f : 7.0f) << i;
   }
   EXPECT_EQ(counts.value().ops[0].cores[0].vector_elements, 3 * 64);
   EXPECT_EQ(counts.value().ops[0].cores[1].vector_elements, 2 * 64);
-  const auto too_long = interpret(program, {.parameters = {0, 1024, 9}}, memory);
+  const auto too_long = run_both(program, {.parameters = {0, 1024, 9}}, memory);
   ASSERT_FALSE(too_long.ok());
   EXPECT_EQ(too_long.error().message,
             "sdsc_0.json (neg), instruction 0: extent of 'mb': found 9, allowed: 1 to 8");
@@ -117,12 +117,12 @@ TEST(Bundle, MisalignedLaunchAddressesFault) {
   const DeviceProgram program =
       read_or_fail({{"bundle.mlir", bundle}, {"sdsc_0.json", write_sdsc(unary("neg", 1)).dump()}});
   TestMemory memory(1024);
-  const auto counts = interpret(program, {.parameters = {130}}, memory);
+  const auto counts = run_both(program, {.parameters = {130}}, memory);
   ASSERT_FALSE(counts.ok());
   EXPECT_EQ(counts.error().kind, ErrorKind::kDeviceFault);
   EXPECT_EQ(counts.error().message,
             "core 0, address 0x82, sdsc_0.json (neg), instruction 0: start of Tensor0 is no multiple of 128");
-  const auto missing = interpret(program, {}, memory);
+  const auto missing = run_both(program, {}, memory);
   ASSERT_FALSE(missing.ok());
   EXPECT_EQ(missing.error().message, "launch: found 0 parameters, allowed: 1, as the bundle has");
 }
@@ -163,7 +163,7 @@ TEST(Softmax, MovesEightMatricesAndFourVectorsAsPublished) {
     for (int64_t i = 0; i < m * n; ++i) {
       memory.put(0, i, kFp16, static_cast<float>(i % 17) / 4);
     }
-    const auto counts = interpret(program, {}, memory);
+    const auto counts = run_both(program, {}, memory);
     ASSERT_TRUE(counts.ok()) << counts.error().to_string();
     const Traffic traffic = counts.value().total().traffic;
     EXPECT_EQ(traffic.hbm_read + traffic.hbm_written, 2 * (8 * m * n + 4 * n)) << splits << " cores";
