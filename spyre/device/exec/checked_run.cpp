@@ -24,4 +24,17 @@ CheckedRun run_checked(const DeviceProgram& program, const LaunchValues& launch,
   return run;
 }
 
+CheckedRun check_launch(const DeviceProgram& program, const LaunchValues& launch, Checker& checker,
+                        const RunOptions& options) {
+  CheckedRun run;
+  checker.begin_launch(program, launch);
+  run.status = walk_program(program, launch, [&](int, const BoundOp& bound) -> Status {
+    SPYRE_TRY(check_points(bound, options.max_points));
+    checker.check_execute(bound);
+    return Status();
+  });
+  run.findings = run.status.ok() ? checker.end_launch() : checker.abandon_launch();
+  return run;
+}
+
 }  // namespace spyre::exec
