@@ -1,6 +1,7 @@
 #include "glue/fallback.h"
 
 #include <ATen/core/ivalue.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/empty_strided.h>
 #include <atomic>
 #include <mutex>
@@ -59,8 +60,9 @@ class Call {
  private:
   std::string name() const { return c10::toString(schema_.operator_name()); }
 
-  /// The host's copy, made once per tensor so that one given twice stays one. What an `out` argument holds
-  /// does not matter, so it is not copied.
+  /// The host's copy, made once per tensor so that one given twice stays one. An `out` argument keeps its
+  /// strides, so that the CPU writes it as it would write its own, and its content: what an operator leaves
+  /// alone must stay.
   at::Tensor to_host(const at::Tensor& tensor, bool is_out) {
     if (!is_spyre(tensor)) {
       return tensor;
@@ -72,12 +74,10 @@ class Call {
     if (!device_.has_value()) {
       device_ = tensor.device().index();
     }
-    if (is_out) {
-      entry->second = {
-          tensor, at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(c10::kCPU))};
-      return entry->second.host;
-    }
-    entry->second = {tensor, tensor.detach().to(c10::kCPU)};
+    const auto on_host = tensor.options().device(c10::kCPU);
+    entry->second = {tensor, is_out ? at::empty_strided(tensor.sizes(), tensor.strides(), on_host)
+                                    : at::empty_like(tensor, on_host)};
+    copy_from(tensor, entry->second.host, /*non_blocking=*/false);
     bytes_ += static_cast<int64_t>(entry->second.host.nbytes());
     inputs_ += (inputs_.empty() ? "" : ", ") + describe(tensor);
     return entry->second.host;

@@ -30,6 +30,8 @@ bool is_set_to(const at::Tensor& self, const at::Tensor& other);
 // views.cpp: all share the storage and with it the base layout; nothing moves.
 at::Tensor as_strided(const at::Tensor& self, c10::IntArrayRef size, c10::IntArrayRef stride,
                       std::optional<int64_t> storage_offset);
+const at::Tensor& as_strided_in_place(const at::Tensor& self, c10::IntArrayRef size, c10::IntArrayRef stride,
+                                      std::optional<int64_t> storage_offset);
 at::Tensor view(const at::Tensor& self, c10::IntArrayRef size);
 at::Tensor reshape_alias(const at::Tensor& self, c10::IntArrayRef size, c10::IntArrayRef stride);
 at::Tensor alias(const at::Tensor& self);

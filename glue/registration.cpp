@@ -40,6 +40,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 
   m.impl("alias", &alias);
   m.impl("as_strided", &as_strided);
+  m.impl("as_strided_", &as_strided_in_place);
   m.impl("view", &view);
   m.impl("_reshape_alias", &reshape_alias);
   m.impl("unfold", &unfold);

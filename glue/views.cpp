@@ -23,8 +23,14 @@ at::Tensor make_view(const at::Tensor& self, c10::IntArrayRef size, c10::IntArra
   return result;
 }
 
-/// As PyTorch's own check, but in elements: the bytes of a storage include padding that no view can reach.
-void check_in_bounds(const at::Tensor& self, c10::IntArrayRef size, c10::IntArrayRef stride, int64_t offset) {
+/// PyTorch's own checks, but in elements: the bytes of a storage include padding that no view can reach.
+void check_strided(const at::Tensor& self, c10::IntArrayRef size, c10::IntArrayRef stride, int64_t offset) {
+  TORCH_CHECK(size.size() == stride.size(), "mismatch in length of strides and shape");
+  for (const int64_t step : stride) {
+    TORCH_CHECK(step >= 0,
+                "as_strided: Negative strides are not supported at the moment, got strides: ", stride);
+  }
+  TORCH_CHECK(offset >= 0, "Tensor: invalid storage offset ", offset);
   if (c10::multiply_integers(size) == 0) {
     return;
   }
@@ -42,14 +48,17 @@ void check_in_bounds(const at::Tensor& self, c10::IntArrayRef size, c10::IntArra
 at::Tensor as_strided(const at::Tensor& self, c10::IntArrayRef size, c10::IntArrayRef stride,
                       std::optional<int64_t> storage_offset) {
   const int64_t offset = storage_offset.value_or(self.storage_offset());
-  TORCH_CHECK(size.size() == stride.size(), "mismatch in length of strides and shape");
-  for (const int64_t step : stride) {
-    TORCH_CHECK(step >= 0,
-                "as_strided: Negative strides are not supported at the moment, got strides: ", stride);
-  }
-  TORCH_CHECK(offset >= 0, "Tensor: invalid storage offset ", offset);
-  check_in_bounds(self, size, stride, offset);
+  check_strided(self, size, stride, offset);
   return make_view(self, size, stride, offset);
+}
+
+const at::Tensor& as_strided_in_place(const at::Tensor& self, c10::IntArrayRef size, c10::IntArrayRef stride,
+                                      std::optional<int64_t> storage_offset) {
+  const int64_t offset = storage_offset.value_or(self.storage_offset());
+  check_strided(self, size, stride, offset);
+  self.unsafeGetTensorImpl()->set_storage_offset(offset);
+  self.unsafeGetTensorImpl()->set_sizes_and_strides(size, stride);
+  return self;
 }
 
 at::Tensor view(const at::Tensor& self, c10::IntArrayRef size) {
