@@ -130,7 +130,8 @@ def compare(case, card, rounds):
     goal = GOALS[case]
     print(
         f"{case:16} card {statistics.median(ours) * 1e3:9.2f} ms   torch {statistics.median(theirs) * 1e3:9.2f} ms   "
-        f"best {min(theirs) / min(ours):5.2f}   ratio {ratio:5.2f}   goal {goal:.1f} {'' if ratio >= goal else 'missed'}",
+        f"best {min(theirs) / min(ours):5.2f}   ratio {ratio:5.2f}   goal {goal:.1f} "
+        f"{'' if ratio >= goal else 'missed'}",
         flush=True,
     )
 

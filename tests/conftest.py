@@ -8,5 +8,7 @@ os.environ.setdefault("TORCH_SPYRE_FALLBACK", "silent")
 os.environ.setdefault("TORCH_SPYRE_DOWNCAST_WARN", "0")
 # Two test workers share the machine; more threads than cores only slow both down.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Without this, sums in MKL depend on how buffers happen to be aligned, and exact comparisons fail now and then.
+os.environ.setdefault("MKL_CBWR", "COMPATIBLE")
 
 warnings.filterwarnings("ignore", message=".*is deprecated.*")
