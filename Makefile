@@ -48,8 +48,9 @@ build/.built: build/.venv $(SOURCES)
 	  -C build.targets=all -C build.verbose=false
 	touch $@
 
-lint: build/.venv  ## include directions, python style
+lint: build  ## include directions, python style
 	@$(PY) scripts/check_includes.py
+	@$(PY) scripts/check_docs.py
 	@$(VENV)/bin/ruff check --quiet .
 
 format: build/.venv  ## rewrite sources in the project's style
@@ -65,6 +66,7 @@ wheel: build/.venv  ## dist/*.whl, built against the installed torch
 
 docs: build  ## regenerate the generated pages
 	@$(PY) scripts/generate_docs.py
+	@$(PY) scripts/regenerate_journey.py --bundle-tool $(BUILD)/tools/spyre-bundle
 
 clean:  ## forget everything that was built or installed here
 	@rm -rf build dist $(VENV)

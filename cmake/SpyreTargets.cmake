@@ -21,6 +21,8 @@ endif()
 add_library(spyre_options INTERFACE)
 target_include_directories(spyre_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(spyre_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers -Werror)
+# GCC 12 sees overlaps in std::string concatenation that are not there (GCC bug 105651).
+target_compile_options(spyre_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 if(SPYRE_SANITIZE)
   target_compile_options(spyre_options INTERFACE -fsanitize=${SPYRE_SANITIZE} -fno-omit-frame-pointer -g)
   target_link_options(spyre_options INTERFACE -fsanitize=${SPYRE_SANITIZE})

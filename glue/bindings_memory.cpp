@@ -116,6 +116,11 @@ py::dict raw_stats(c10::DeviceIndex device) {
 std::shared_ptr<void> allocation_frames() { return recording.load() ? gather_frames() : nullptr; }
 
 void bind_memory(py::module& module) {
+  set_memory_pressure_hook([] {
+    if (Py_IsInitialized() == 0) { return; }
+    const py::gil_scoped_acquire gil;
+    py::module::import("gc").attr("collect")();
+  });
   module.def("_memory_info", &memory_info, py::arg("index"));
   module.def("_memory_snapshot", &snapshot);
   module.def("_record_memory_history", &record_history, py::arg("max_entries"));

@@ -112,6 +112,14 @@ void bind_tensor(py::module& module) {
                return type.has_value() ? info_of(*type).device_format : DataFormat::INVALID;
              },
              py::arg("dtype"));
+  module.def("logical_storage_bytes",
+             [](const at::Tensor& tensor) {
+               require_spyre(tensor, "logical_storage_bytes");
+               const StorageContext* context = context_of(*tensor.storage().unsafeGetStorageImpl());
+               const bool has_image = context != nullptr && context->image.has_value();
+               return has_image ? context->image->numel * info_of(context->image->type).host_bytes : 0;
+             },
+             py::arg("tensor"), "Bytes the storage's elements would take on the host, without padding.");
   module.def("is_supported_dtype", &is_supported_dtype, py::arg("dtype"));
 }
 

@@ -1,5 +1,6 @@
 // Copies between the host and a card, within a card and between cards. `copy_`, `.to`, `.cpu` all end here.
 
+#include <ATen/ExpandUtils.h>
 #include <ATen/ops/_copy_from.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -15,21 +16,31 @@
 namespace spyre::glue {
 namespace {
 
-bool is_spyre(const at::Tensor& tensor) { return tensor.device().type() == c10::kPrivateUse1; }
-
-bool is_storage_bytes(const at::Tensor& tensor) {
-  const auto* impl = dynamic_cast<const SpyreTensorImpl*>(tensor.unsafeGetTensorImpl());
-  return impl != nullptr && impl->is_storage_bytes();
+bool is_spyre(const at::Tensor& tensor) {
+  return tensor.device().type() == c10::kPrivateUse1;
 }
 
-StreamRef stream_for(const at::Tensor& tensor) { return stream_of(current_stream(tensor.device().index())); }
+bool is_storage_bytes(const at::Tensor& tensor) {
+  if (!is_spyre(tensor)) {
+    return false;
+  }
+  const auto* impl = dynamic_cast<const SpyreTensorImpl*>(tensor.unsafeGetTensorImpl());
+  // PyTorch pickles a storage through a tensor it makes itself from the bare pointer.
+  return impl != nullptr ? impl->is_storage_bytes() : tensor.scalar_type() == c10::kByte;
+}
+
+StreamRef stream_for(const at::Tensor& tensor) {
+  return stream_of(current_stream(tensor.device().index()));
+}
 
 bool converts(HostType host, DataFormat device, Direction direction) {
   return find_conversion(host, device, direction, number_policy()).ok();
 }
 
 /// The host's side of a copy without lazy conjugation or negation.
-at::Tensor resolved(const at::Tensor& host) { return host.resolve_conj().resolve_neg(); }
+at::Tensor resolved(const at::Tensor& host) {
+  return host.resolve_conj().resolve_neg();
+}
 
 void host_to_card(const at::Tensor& host, const at::Tensor& device, bool non_blocking) {
   const TensorAccess to = access(device);
@@ -40,7 +51,9 @@ void host_to_card(const at::Tensor& host, const at::Tensor& device, bool non_blo
     source = source.to(device.scalar_type());
   }
   // The caller may reuse its tensor at once, so queued work reads a copy.
-  if (non_blocking) { source = source.clone(); }
+  if (non_blocking) {
+    source = source.clone();
+  }
   check(transfer(
       stream_for(device), to.bytes(), TransferDirection::kToDevice,
       [source, to](std::span<std::byte> bytes) {
@@ -63,15 +76,20 @@ void card_to_host(const at::Tensor& device, const at::Tensor& host, bool non_blo
         return unpack(bytes, from.layout, from.view, host_target(target), number_policy());
       },
       queue ? Blocking::kNo : Blocking::kYes));
-  if (!direct) { host.copy_(target); }
+  if (!direct) {
+    host.copy_(target);
+  }
 }
 
 /// The same element width as plain integers: copies on the card move bits, not values.
 HostType bits_type(DataFormat format) {
   switch (bits_of(format)) {
-    case 8: return HostType::kInt8;
-    case 16: return HostType::kInt16;
-    default: return HostType::kInt32;
+    case 8:
+      return HostType::kInt8;
+    case 16:
+      return HostType::kInt16;
+    default:
+      return HostType::kInt32;
   }
 }
 
@@ -85,7 +103,9 @@ TensorAccess as_bits(TensorAccess tensor) {
 void copy_bits(const at::Tensor& from_tensor, const at::Tensor& to_tensor) {
   const TensorAccess from = as_bits(access(from_tensor));
   const TensorAccess to = as_bits(access(to_tensor));
-  if (from_tensor.device() != to_tensor.device()) { check(stream_for(from_tensor)->synchronize()); }
+  if (from_tensor.device() != to_tensor.device()) {
+    check(stream_for(from_tensor)->synchronize());
+  }
   if (from.layout == to.layout && from.view == to.view && from.view.whole_base) {
     check(copy_between(stream_for(to_tensor), to.bytes(), from.bytes(), Blocking::kYes));
     return;
@@ -116,28 +136,32 @@ void copy_storage_bytes(const at::Tensor& from, const at::Tensor& to) {
   const bool to_card = is_spyre(to);
   c10::StorageImpl& source = *from.storage().unsafeGetStorageImpl();
   c10::StorageImpl& target = *to.storage().unsafeGetStorageImpl();
-  TORCH_CHECK(from.numel() == to.numel(), "storages of ", from.numel(), " and ", to.numel(), " bytes cannot be copied");
+  TORCH_CHECK(from.numel() == to.numel(), "storages of ", from.numel(), " and ", to.numel(),
+              " bytes cannot be copied");
   if (from_card && to_card) {
     StorageContext& read = *context_of(source);
     const std::vector<std::byte> raw =
         read_raw_bytes(read, static_cast<size_t>(std::min(read.memory->requested().count(), from.numel())));
     StorageContext& written = *context_of(target);
-    TORCH_CHECK(!written.image.has_value() || !read.image.has_value() || written.image->type == read.image->type,
-                "a storage of another dtype cannot be overwritten");
+    TORCH_CHECK(
+        !written.image.has_value() || !read.image.has_value() || written.image->type == read.image->type,
+        "a storage of another dtype cannot be overwritten");
     write_raw_bytes(written, raw);
     written.image = read.image;
     return;
   }
   if (from_card) {
     const StorageContext& read = *context_of(source);
-    std::vector<std::byte> bytes = read.image.has_value() ? read_logical_elements(read)
-                                                          : read_raw_bytes(read, static_cast<size_t>(from.numel()));
+    std::vector<std::byte> bytes = read.image.has_value()
+                                       ? read_logical_elements(read)
+                                       : read_raw_bytes(read, static_cast<size_t>(from.numel()));
     bytes.resize(static_cast<size_t>(to.numel()));
     std::copy(bytes.begin(), bytes.end(), static_cast<std::byte*>(to.mutable_data_ptr()));
     return;
   }
   const at::Tensor contiguous = from.contiguous();
-  const std::span bytes(static_cast<const std::byte*>(contiguous.const_data_ptr()), static_cast<size_t>(from.numel()));
+  const std::span bytes(static_cast<const std::byte*>(contiguous.const_data_ptr()),
+                        static_cast<size_t>(from.numel()));
   const StorageContext& written = *context_of(target);
   if (written.image.has_value()) {
     write_logical_elements(written, bytes);
@@ -149,26 +173,35 @@ void copy_storage_bytes(const at::Tensor& from, const at::Tensor& to) {
 }  // namespace
 
 at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blocking) {
-  if (self.numel() == 0) { return dst; }
-  TORCH_CHECK(self.sizes() == dst.sizes(), "Invalid device sizes for host sizes. Expected: ", dst.sizes(),
-              ", got: ", self.sizes());
+  TORCH_CHECK(at::is_expandable_to(self.sizes(), dst.sizes()),
+              "Invalid device sizes for host sizes. Expected: ", dst.sizes(), ", got: ", self.sizes());
+  if (dst.numel() == 0) {
+    return dst;
+  }
   const c10::InferenceMode no_autograd;
+  if (self.sizes() != dst.sizes()) {
+    return copy_from(self.expand(dst.sizes()), dst, non_blocking);
+  }
   if (is_storage_bytes(self) || is_storage_bytes(dst)) {
     copy_storage_bytes(self, dst);
   } else if (is_spyre(self) && is_spyre(dst)) {
     card_to_card(self, dst);
   } else if (is_spyre(dst)) {
-    TORCH_CHECK(self.device().is_cpu(), "Unsupported copy types: src on ", self.device(), " dst on ", dst.device());
+    TORCH_CHECK(self.device().is_cpu(), "Unsupported copy types: src on ", self.device(), " dst on ",
+                dst.device());
     host_to_card(self, dst, non_blocking);
   } else {
-    TORCH_CHECK(dst.device().is_cpu(), "Unsupported copy types: src on ", self.device(), " dst on ", dst.device());
+    TORCH_CHECK(dst.device().is_cpu(), "Unsupported copy types: src on ", self.device(), " dst on ",
+                dst.device());
     card_to_host(self, dst, non_blocking);
   }
   return dst;
 }
 
 at::Tensor copy_from_and_resize(const at::Tensor& self, const at::Tensor& dst) {
-  if (self.sizes() != dst.sizes()) { dst.resize_(self.sizes()); }
+  if (self.sizes() != dst.sizes()) {
+    dst.resize_(self.sizes());
+  }
   return copy_from(self, dst, /*non_blocking=*/false);
 }
 

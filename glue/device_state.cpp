@@ -3,6 +3,7 @@
 #include <c10/util/Exception.h>
 
 #include <array>
+#include <mutex>
 
 #include "glue/error.h"
 #include "spyre/base/settings.h"
@@ -19,6 +20,12 @@ int& thread_stream(c10::DeviceIndex index) {
   thread_local std::array<int, Runtime::kMaxCards> ids = {};
   TORCH_INTERNAL_ASSERT(index >= 0 && index < Runtime::kMaxCards);
   return ids[static_cast<size_t>(index)];
+}
+
+/// Set once, while the extension loads.
+std::function<void()>& pressure_hook() {
+  static std::function<void()> hook;
+  return hook;
 }
 
 c10::Stream pack(c10::DeviceIndex device, int id) {
@@ -51,7 +58,18 @@ c10::DeviceIndex resolve_index(c10::DeviceIndex index) {
   return index;
 }
 
-Card& card(c10::DeviceIndex index) { return *unwrap(Runtime::instance().card(index)); }
+Card& card(c10::DeviceIndex index) {
+  Card& found = *unwrap(Runtime::instance().card(index));
+  static std::array<std::once_flag, Runtime::kMaxCards> hooked;
+  std::call_once(hooked[static_cast<size_t>(index)], [&] {
+    found.allocator().set_pressure_callback([](Bytes) {
+      if (pressure_hook()) { pressure_hook()(); }
+    });
+  });
+  return found;
+}
+
+void set_memory_pressure_hook(std::function<void()> hook) { pressure_hook() = std::move(hook); }
 
 c10::Stream current_stream(c10::DeviceIndex index) {
   const c10::DeviceIndex device = resolve_index(index);

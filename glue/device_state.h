@@ -3,6 +3,8 @@
 #include <c10/core/Device.h>
 #include <c10/core/Stream.h>
 
+#include <functional>
+
 #include "spyre/runtime/runtime.h"
 
 namespace spyre::glue {
@@ -28,6 +30,9 @@ c10::DeviceIndex resolve_index(c10::DeviceIndex index);
 
 /// The card, started if need be.
 Card& card(c10::DeviceIndex index);
+
+/// Called, with no lock held, when a card has no room: the bindings collect Python's garbage here.
+void set_memory_pressure_hook(std::function<void()> hook);
 
 /// The thread's current stream on a card, and its change.
 c10::Stream current_stream(c10::DeviceIndex index);

@@ -24,16 +24,20 @@ void check_options(std::optional<c10::Layout> layout, std::optional<bool> pin_me
   TORCH_CHECK(!pin_memory.value_or(false), "Pin memory can only be on CPU");
 }
 
-at::Tensor make_tensor(c10::DeviceIndex device, c10::IntArrayRef size, c10::IntArrayRef stride, c10::ScalarType dtype,
-                       BaseImage image) {
+at::Tensor make_tensor(c10::DeviceIndex device, c10::IntArrayRef size, c10::IntArrayRef stride,
+                       c10::ScalarType dtype, BaseImage image) {
   const std::string description = std::string(to_string(image.type)) + list_text(size);
   const DeviceLayout layout = image.layout;
-  if (image.type == HostType::kInt64) { warn_downcast_once(); }
-  auto tensor = at::detail::make_tensor<SpyreTensorImpl>(allocate_image(device, std::move(image), description),
-                                                         c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
-                                                         c10::scalarTypeToTypeMeta(dtype));
+  if (image.type == HostType::kInt64) {
+    warn_downcast_once();
+  }
+  auto tensor = at::detail::make_tensor<SpyreTensorImpl>(
+      allocate_image(device, std::move(image), description),
+      c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), c10::scalarTypeToTypeMeta(dtype));
   impl_of(tensor)->set_sizes_and_strides(size, stride);
-  if (tensor.numel() == 0) { impl_of(tensor)->set_own_layout(layout); }
+  if (tensor.numel() == 0) {
+    impl_of(tensor)->set_own_layout(layout);
+  }
   return tensor;
 }
 
@@ -51,20 +55,24 @@ at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride, std::op
   at::detail::check_size_nonnegative(size);
   TORCH_CHECK(size.size() == stride.size(), "dimensionality of sizes (", size.size(),
               ") must match dimensionality of strides (", stride.size(), ")");
-  for (const int64_t step : stride) { TORCH_CHECK(step >= 0, "Trying to create tensor with negative stride: ", step); }
+  for (const int64_t step : stride) {
+    TORCH_CHECK(step >= 0, "Trying to create tensor with negative stride: ", step);
+  }
   const c10::ScalarType type = c10::dtype_or_default(dtype);
   const c10::DeviceIndex index = resolve_index(c10::device_or_default(device).index());
   return make_tensor(index, size, stride, type, image_for(size, stride, host_type_of(type)));
 }
 
-at::Tensor empty(c10::IntArrayRef size, std::optional<c10::ScalarType> dtype, std::optional<c10::Layout> layout,
-                 std::optional<c10::Device> device, std::optional<bool> pin_memory,
-                 std::optional<c10::MemoryFormat> memory_format) {
+at::Tensor empty(c10::IntArrayRef size, std::optional<c10::ScalarType> dtype,
+                 std::optional<c10::Layout> layout, std::optional<c10::Device> device,
+                 std::optional<bool> pin_memory, std::optional<c10::MemoryFormat> memory_format) {
   const auto format = memory_format.value_or(c10::MemoryFormat::Contiguous);
   std::vector<int64_t> stride;
   switch (format) {
     case c10::MemoryFormat::Contiguous:
-    case c10::MemoryFormat::Preserve: stride = spyre::contiguous_strides(size); break;
+    case c10::MemoryFormat::Preserve:
+      stride = spyre::contiguous_strides(size);
+      break;
     case c10::MemoryFormat::ChannelsLast: {
       TORCH_CHECK(size.size() == 4, "required rank 4 tensor to use channels_last format");
       stride = c10::get_channels_last_strides_2d(size);
@@ -75,7 +83,8 @@ at::Tensor empty(c10::IntArrayRef size, std::optional<c10::ScalarType> dtype, st
       stride = c10::get_channels_last_strides_3d(size);
       break;
     }
-    default: TORCH_CHECK(false, "Spyre backend does not know the memory format ", format);
+    default:
+      TORCH_CHECK(false, "Spyre backend does not know the memory format ", format);
   }
   return empty_strided(size, stride, dtype, layout, device, pin_memory);
 }
@@ -92,7 +101,9 @@ const at::Tensor& resize_(const at::Tensor& self, c10::IntArrayRef size,
                           std::optional<c10::MemoryFormat> memory_format) {
   TORCH_CHECK(memory_format.value_or(c10::MemoryFormat::Contiguous) == c10::MemoryFormat::Contiguous,
               "resize_ on Spyre supports the contiguous memory format only, got: ", *memory_format);
-  if (self.sizes() == size) { return self; }
+  if (self.sizes() == size) {
+    return self;
+  }
   at::detail::check_size_nonnegative(size);
   const int64_t needed = self.storage_offset() + c10::multiply_integers(size);
   const StorageContext* context = context_of(*self.storage().unsafeGetStorageImpl());
@@ -102,8 +113,8 @@ const at::Tensor& resize_(const at::Tensor& self, c10::IntArrayRef size,
     // The elements stay where a CPU tensor would keep them: at the same logical offsets.
     const HostType type = host_type_of(self.scalar_type());
     const std::vector<std::byte> kept = held > 0 ? read_logical_elements(*context) : std::vector<std::byte>();
-    BaseImage image = self.storage_offset() == 0 ? image_for(size, stride, type)
-                                                 : image_for({needed}, {1}, type);
+    BaseImage image =
+        self.storage_offset() == 0 ? image_for(size, stride, type) : image_for({needed}, {1}, type);
     replace_image(*self.storage().unsafeGetStorageImpl(), std::move(image));
     write_logical_elements(*context_of(*self.storage().unsafeGetStorageImpl()), kept);
     impl_of(self)->set_own_layout(std::nullopt);
@@ -112,19 +123,27 @@ const at::Tensor& resize_(const at::Tensor& self, c10::IntArrayRef size,
   return self;
 }
 
-at::Tensor& set_storage_offset(at::Tensor& self, at::Storage source, int64_t storage_offset, c10::IntArrayRef size,
-                               c10::IntArrayRef stride) {
-  TORCH_CHECK(source.device().type() == c10::kPrivateUse1, "set_ of a Spyre tensor takes a Spyre storage, found one on ",
-              source.device());
+at::Tensor& set_storage_offset(at::Tensor& self, at::Storage source, int64_t storage_offset,
+                               c10::IntArrayRef size, c10::IntArrayRef stride) {
+  TORCH_CHECK(source.device().type() == c10::kPrivateUse1,
+              "set_ of a Spyre tensor takes a Spyre storage, found one on ", source.device());
   TORCH_CHECK(storage_offset >= 0, "Tensor: invalid storage offset ", storage_offset);
   std::vector<int64_t> strides = stride.vec();
-  if (strides.empty() && !size.empty()) { strides = spyre::contiguous_strides(size); }
+  if (strides.empty() && !size.empty()) {
+    strides = spyre::contiguous_strides(size);
+  }
   TORCH_CHECK(size.size() == strides.size(), "mismatch in length of strides and shape");
-  adopt_storage(*source.unsafeGetStorageImpl(), host_type_of(self.scalar_type()), size, strides, storage_offset);
+  adopt_storage(*source.unsafeGetStorageImpl(), host_type_of(self.scalar_type()), size, strides,
+                storage_offset);
   if (c10::multiply_integers(size) > 0) {
-    const size_t needed = at::detail::computeStorageNbytes(size, strides, self.dtype().itemsize(), storage_offset);
-    if (needed > source.nbytes()) { resize_storage(*source.unsafeGetStorageImpl(), needed); }
-    adopt_storage(*source.unsafeGetStorageImpl(), host_type_of(self.scalar_type()), size, strides, storage_offset);
+    const size_t item = self.dtype().itemsize();
+    const size_t needed = at::detail::computeStorageNbytes(size, strides, item, storage_offset);
+    const int64_t held = element_capacity(*source.unsafeGetStorageImpl(), host_type_of(self.scalar_type()));
+    if (static_cast<int64_t>(needed / item) > held) {
+      resize_storage(*source.unsafeGetStorageImpl(), needed);
+    }
+    adopt_storage(*source.unsafeGetStorageImpl(), host_type_of(self.scalar_type()), size, strides,
+                  storage_offset);
   }
   impl_of(self)->set_storage_keep_dtype(std::move(source));
   impl_of(self)->set_own_layout(std::nullopt);
@@ -135,7 +154,9 @@ at::Tensor& set_storage_offset(at::Tensor& self, at::Storage source, int64_t sto
 
 at::Tensor& set_storage(at::Tensor& self, at::Storage source) {
   const auto count = static_cast<int64_t>(source.nbytes() / self.dtype().itemsize());
-  if (self.scalar_type() != c10::kByte) { return set_storage_offset(self, std::move(source), 0, {count}, {1}); }
+  if (self.scalar_type() != c10::kByte) {
+    return set_storage_offset(self, std::move(source), 0, {count}, {1});
+  }
   impl_of(self)->set_storage_keep_dtype(std::move(source));
   impl_of(self)->set_own_layout(std::nullopt);
   impl_of(self)->set_storage_bytes(true);
@@ -144,7 +165,9 @@ at::Tensor& set_storage(at::Tensor& self, at::Storage source) {
 }
 
 at::Tensor& set_tensor(at::Tensor& self, const at::Tensor& source) {
-  if (self.unsafeGetTensorImpl() == source.unsafeGetTensorImpl()) { return self; }
+  if (self.unsafeGetTensorImpl() == source.unsafeGetTensorImpl()) {
+    return self;
+  }
   TORCH_CHECK(self.scalar_type() == source.scalar_type(), "set_ of a ", self.scalar_type(),
               " Spyre tensor takes a tensor of the same dtype, found ", source.scalar_type());
   impl_of(self)->set_storage_keep_dtype(source.storage());
@@ -154,7 +177,8 @@ at::Tensor& set_tensor(at::Tensor& self, const at::Tensor& source) {
 }
 
 at::Tensor& set_empty(at::Tensor& self) {
-  const at::Tensor fresh = empty({0}, self.scalar_type(), std::nullopt, self.device(), std::nullopt, std::nullopt);
+  const at::Tensor fresh =
+      empty({0}, self.scalar_type(), std::nullopt, self.device(), std::nullopt, std::nullopt);
   return set_tensor(self, fresh);
 }
 

@@ -32,7 +32,9 @@ std::atomic<int>& mode_override() {
   return mode;
 }
 
-bool is_spyre(const at::Tensor& tensor) { return tensor.defined() && tensor.device().type() == c10::kPrivateUse1; }
+bool is_spyre(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.device().type() == c10::kPrivateUse1;
+}
 
 std::string describe(const at::Tensor& tensor) {
   return c10::str(tensor.scalar_type(), tensor.sizes());
@@ -57,15 +59,22 @@ class Call {
  private:
   std::string name() const { return c10::toString(schema_.operator_name()); }
 
-  /// The host's copy, made once per tensor so that one given twice stays one. What an `out` argument holds does not
-  /// matter, so it is not copied.
+  /// The host's copy, made once per tensor so that one given twice stays one. What an `out` argument holds
+  /// does not matter, so it is not copied.
   at::Tensor to_host(const at::Tensor& tensor, bool is_out) {
-    if (!is_spyre(tensor)) { return tensor; }
+    if (!is_spyre(tensor)) {
+      return tensor;
+    }
     auto [entry, fresh] = hosts_.try_emplace(tensor.unsafeGetTensorImpl());
-    if (!fresh) { return entry->second.host; }
-    if (!device_.has_value()) { device_ = tensor.device().index(); }
+    if (!fresh) {
+      return entry->second.host;
+    }
+    if (!device_.has_value()) {
+      device_ = tensor.device().index();
+    }
     if (is_out) {
-      entry->second = {tensor, at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(c10::kCPU))};
+      entry->second = {
+          tensor, at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(c10::kCPU))};
       return entry->second.host;
     }
     entry->second = {tensor, tensor.detach().to(c10::kCPU)};
@@ -83,12 +92,16 @@ class Call {
       if (value.isTensor()) {
         const at::Tensor tensor = value.toTensor();
         value = to_host(tensor, is_out);
-        if (written && is_spyre(tensor)) { written_.push_back(tensor); }
+        if (written && is_spyre(tensor)) {
+          written_.push_back(tensor);
+        }
       } else if (value.isTensorList()) {
         c10::List<at::Tensor> hosts;
         for (const at::Tensor& tensor : value.toTensorVector()) {
           hosts.push_back(to_host(tensor, is_out));
-          if (written && is_spyre(tensor)) { written_.push_back(tensor); }
+          if (written && is_spyre(tensor)) {
+            written_.push_back(tensor);
+          }
         }
         value = hosts;
       } else if (value.isOptionalTensorList()) {
@@ -108,7 +121,7 @@ class Call {
 
   /// A Spyre generator draws on the host; none at all means the card's default one.
   void move_generator(size_t argument, c10::IValue& value) {
-    if (value.isGenerator() && value.toGenerator().device().type() == c10::kPrivateUse1) {
+    if (value.isGenerator()) {
       value = host_generator(value.toGenerator());
     } else if (value.isNone() && schema_.arguments()[argument].name() == "generator") {
       value = host_generator(default_generator(device_.value_or(current_device())));
@@ -120,18 +133,26 @@ class Call {
   void write_back() {
     for (const at::Tensor& tensor : written_) {
       const at::Tensor& host = hosts_.at(tensor.unsafeGetTensorImpl()).host;
-      if (tensor.sizes() != host.sizes()) { tensor.resize_(host.sizes()); }
+      if (tensor.sizes() != host.sizes()) {
+        tensor.resize_(host.sizes());
+      }
       copy_from(host, tensor, /*non_blocking=*/false);
       bytes_ += static_cast<int64_t>(host.nbytes());
     }
   }
 
   at::Tensor to_card(const at::Tensor& host, c10::DeviceIndex target) {
-    if (!host.defined() || !host.device().is_cpu()) { return host; }
+    if (!host.defined() || !host.device().is_cpu()) {
+      return host;
+    }
     // A result that is one of the arguments (in-place, out=) is the caller's own tensor.
     for (const auto& [impl, pair] : hosts_) {
-      if (pair.host.is_same(host)) { return pair.spyre; }
+      if (pair.host.is_same(host)) {
+        return pair.spyre;
+      }
     }
+    TORCH_CHECK(host.layout() == c10::kStrided, name(), " returns a ", host.layout(),
+                " tensor; Spyre tensors are strided\n  try  .cpu() on the input first");
     bytes_ += static_cast<int64_t>(host.nbytes());
     return host.to(spyre_device(target));
   }
@@ -149,14 +170,18 @@ class Call {
         value = to_card(value.toTensor(), target);
       } else if (value.isTensorList()) {
         c10::List<at::Tensor> cards;
-        for (const at::Tensor& tensor : value.toTensorVector()) { cards.push_back(to_card(tensor, target)); }
+        for (const at::Tensor& tensor : value.toTensorVector()) {
+          cards.push_back(to_card(tensor, target));
+        }
         value = cards;
       }
     }
   }
 
   void report() const {
-    if (fallback_mode() == FallbackMode::kSilent) { return; }
+    if (fallback_mode() == FallbackMode::kSilent) {
+      return;
+    }
     const std::string message =
         c10::str(name(), " is falling back to cpu: it has no Spyre kernel. Inputs: ",
                  inputs_.empty() ? "none on the card" : inputs_, "; ", bytes_, " bytes copied to the host.");
@@ -167,7 +192,9 @@ class Call {
       const std::lock_guard lock(books().mutex);
       reporter = books().reporter;
     }
-    if (reporter) { reporter(name(), message); }
+    if (reporter) {
+      reporter(name(), message);
+    }
   }
 
   void count() const {
@@ -193,18 +220,26 @@ class Call {
 
 }  // namespace
 
-void cpu_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) { Call(op, stack).run(op); }
+void cpu_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  Call(op, stack).run(op);
+}
 
 FallbackMode fallback_mode() {
-  if (const int mode = mode_override().load(); mode != -1) { return static_cast<FallbackMode>(mode); }
+  if (const int mode = mode_override().load(); mode != -1) {
+    return static_cast<FallbackMode>(mode);
+  }
   static const FallbackMode from_setting = [] {
     const std::string word = unwrap(read_string("TORCH_SPYRE_FALLBACK"));
-    return word == "error" ? FallbackMode::kError : word == "silent" ? FallbackMode::kSilent : FallbackMode::kWarn;
+    return word == "error"    ? FallbackMode::kError
+           : word == "silent" ? FallbackMode::kSilent
+                              : FallbackMode::kWarn;
   }();
   return from_setting;
 }
 
-void set_fallback_mode(FallbackMode mode) { mode_override().store(static_cast<int>(mode)); }
+void set_fallback_mode(FallbackMode mode) {
+  mode_override().store(static_cast<int>(mode));
+}
 
 std::map<std::string, FallbackCount> fallback_counts() {
   const std::lock_guard lock(books().mutex);

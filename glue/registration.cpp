@@ -1,4 +1,5 @@
-// Which operators this backend implements itself. A list of names: the code is in the files that kernels.h names.
+// Which operators this backend implements itself. A list of names: the code is in the files that kernels.h
+// names.
 
 #include <torch/library.h>
 
@@ -7,6 +8,25 @@
 
 namespace spyre::glue {
 namespace {
+
+/// Operators whose default for backends without a kernel does not serve us, so that the fallback runs
+/// instead.
+constexpr const char* kFallbackBeforeDefault[] = {
+    // The default asks for a kernel of the backend's own.
+    "_convolution",
+    "convolution",
+    "convolution_backward",
+    "mode.values",
+    // The default copies a storage by its bytes, which on the card include padding.
+    "as_strided_scatter",
+    "diagonal_scatter",
+    "select_scatter",
+    "slice_scatter",
+    // The default composes several operators, each of which rounds; the CPU's kernel rounds once.
+    "addr",
+    "native_group_norm",
+    "native_layer_norm",
+};
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("empty.memory_format", &empty);
@@ -33,9 +53,15 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("zero_", &zero_);
   m.impl("_local_scalar_dense", &local_scalar_dense);
   m.impl("record_stream", &record_stream);
+
+  for (const char* name : kFallbackBeforeDefault) {
+    m.impl(name, torch::CppFunction::makeFromBoxedFunction<&cpu_fallback>());
+  }
 }
 
-TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&cpu_fallback>()); }
+TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&cpu_fallback>());
+}
 
 }  // namespace
 }  // namespace spyre::glue

@@ -1,5 +1,6 @@
-// torch.save keeps the layout: PyTorch stores a tensor's backend metadata as a map from text to bool, so the layout
-// travels as one key. The data itself is saved in host order (copy.cpp), so that a file loads anywhere.
+// torch.save keeps the layout: PyTorch stores a tensor's backend metadata as a map from text to bool, so the
+// layout travels as one key. The data itself is saved in host order (copy.cpp), so that a file loads
+// anywhere.
 
 #include <torch/csrc/jit/serialization/pickler_helper.h>
 
@@ -11,26 +12,50 @@
 namespace spyre::glue {
 namespace {
 
-constexpr std::string_view kKey = "spyre_layout:";
+constexpr std::string_view kLayoutKey = "spyre_layout:";
+constexpr std::string_view kElementsKey = "spyre_elements:";
 
-void save_layout(const at::Tensor& tensor, std::unordered_map<std::string, bool>& metadata) {
-  metadata[std::string(kKey) + layout_of(tensor).to_json().dump()] = true;
+using Metadata = std::unordered_map<std::string, bool>;
+
+std::optional<std::string> value_of(std::string_view name, const Metadata& metadata) {
+  for (const auto& [key, present] : metadata) {
+    if (key.starts_with(name)) {
+      return key.substr(name.size());
+    }
+  }
+  return std::nullopt;
 }
 
-void load_layout(const at::Tensor& tensor, std::unordered_map<std::string, bool>& metadata) {
-  for (const auto& [key, present] : metadata) {
-    if (!key.starts_with(kKey)) { continue; }
-    const Json json = unwrap(parse_json(std::string_view(key).substr(kKey.size()), "saved Spyre layout"));
-    const DeviceLayout layout = unwrap(DeviceLayout::from_json(json));
-    StorageContext* context = context_of(*tensor.storage().unsafeGetStorageImpl());
-    if (context == nullptr || !context->image.has_value() || context->image->layout == layout) { return; }
-    const std::vector<std::byte> elements = read_logical_elements(*context);
-    BaseImage image = *context->image;
-    image.layout = layout;
-    replace_image(*tensor.storage().unsafeGetStorageImpl(), std::move(image));
-    write_logical_elements(*context_of(*tensor.storage().unsafeGetStorageImpl()), elements);
+void save_layout(const at::Tensor& tensor, Metadata& metadata) {
+  const StorageContext* context = context_of(*tensor.storage().unsafeGetStorageImpl());
+  if (context == nullptr || !context->image.has_value()) {
     return;
   }
+  metadata[std::string(kLayoutKey) + layout_of(tensor).to_json().dump()] = true;
+  metadata[std::string(kElementsKey) + std::to_string(context->image->numel)] = true;
+}
+
+void load_layout(const at::Tensor& tensor, Metadata& metadata) {
+  c10::StorageImpl& storage = *tensor.storage().unsafeGetStorageImpl();
+  const StorageContext* context = context_of(storage);
+  const auto layout = value_of(kLayoutKey, metadata);
+  const auto elements = value_of(kElementsKey, metadata);
+  if (context == nullptr || !context->image.has_value() || !layout.has_value() || !elements.has_value()) {
+    return;
+  }
+  BaseImage image = *context->image;
+  image.layout = unwrap(DeviceLayout::from_json(unwrap(parse_json(*layout, "saved Spyre layout"))));
+  const Json count = unwrap(parse_json(*elements, "saved Spyre element count"));
+  TORCH_CHECK(count.is_number_integer(), "a saved Spyre element count is not a number: ", *elements);
+  image.numel = count.get<int64_t>();
+  TORCH_CHECK(image.numel >= 0 && image.numel <= context->image->numel, "a saved Spyre storage of ",
+              context->image->numel, " elements says it has ", image.numel);
+  if (image.layout == context->image->layout && image.numel == context->image->numel) {
+    return;
+  }
+  const std::vector<std::byte> bytes = read_logical_elements(*context);
+  replace_image(storage, std::move(image));
+  write_logical_elements(*context_of(storage), bytes);
 }
 
 const bool registered = [] {

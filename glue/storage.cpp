@@ -1,7 +1,9 @@
 #include "glue/storage.h"
 
 #include <algorithm>
+#include <mutex>
 #include <numeric>
+#include <unordered_map>
 
 #include "glue/bindings.h"
 #include "glue/device_state.h"
@@ -12,7 +14,41 @@
 namespace spyre::glue {
 namespace {
 
-void delete_context(void* context) { delete static_cast<StorageContext*>(context); }
+/// Every live context, by its token.
+class Contexts {
+ public:
+  static Contexts& instance() {
+    static auto* contexts = new Contexts;  // Never destroyed: tensors may be freed at exit.
+    return *contexts;
+  }
+
+  void add(const void* token, StorageContext* context) {
+    const std::lock_guard lock(mutex_);
+    by_token_[token] = context;
+  }
+  void remove(const void* token) {
+    const std::lock_guard lock(mutex_);
+    by_token_.erase(token);
+  }
+  StorageContext* find(const void* token) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_token_.find(token);
+    return found == by_token_.end() ? nullptr : found->second;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<const void*, StorageContext*> by_token_;
+};
+
+void delete_context(void* data) {
+  auto* context = static_cast<StorageContext*>(data);
+  if (context == nullptr) {
+    return;
+  }
+  Contexts::instance().remove(context->memory->token());
+  delete context;
+}
 
 /// Strides that place every element once, without a gap: some permutation of a contiguous tensor.
 bool is_dense(c10::IntArrayRef sizes, c10::IntArrayRef strides) {
@@ -21,8 +57,12 @@ bool is_dense(c10::IntArrayRef sizes, c10::IntArrayRef strides) {
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return strides[a] < strides[b]; });
   int64_t expected = 1;
   for (const size_t dim : order) {
-    if (sizes[dim] == 1) { continue; }
-    if (strides[dim] != expected) { return false; }
+    if (sizes[dim] == 1) {
+      continue;
+    }
+    if (strides[dim] != expected) {
+      return false;
+    }
     expected *= sizes[dim];
   }
   return true;
@@ -31,7 +71,9 @@ bool is_dense(c10::IntArrayRef sizes, c10::IntArrayRef strides) {
 int64_t reach(c10::IntArrayRef sizes, c10::IntArrayRef strides) {
   int64_t last = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] == 0) { return 0; }
+    if (sizes[i] == 0) {
+      return 0;
+    }
     last += (sizes[i] - 1) * strides[i];
   }
   return last + 1;
@@ -45,15 +87,34 @@ BaseImage flat_image(int64_t numel, HostType type) {
 }  // namespace
 
 StorageContext* context_of(const c10::StorageImpl& storage) {
-  return storage.data_ptr().cast_context<StorageContext>(&delete_context);
+  const c10::DataPtr& data = storage.data_ptr();
+  if (auto* own = data.cast_context<StorageContext>(&delete_context);
+      own != nullptr || data.get() == nullptr) {
+    return own;
+  }
+  return Contexts::instance().find(data.get());
+}
+
+int64_t element_capacity(const c10::StorageImpl& storage, HostType type) {
+  const StorageContext* context = context_of(storage);
+  if (context != nullptr && context->image.has_value() && context->image->type == type) {
+    return context->image->numel;
+  }
+  return static_cast<int64_t>(storage.nbytes()) / info_of(type).host_bytes;
 }
 
 c10::DataPtr allocate_bytes(c10::DeviceIndex device, Bytes size, std::string description) {
   const c10::DeviceIndex index = resolve_index(device);
-  if (size == Bytes(0)) { return c10::DataPtr(nullptr, nullptr, &delete_context, spyre_device(index)); }
-  MemoryRef memory = unwrap(card(index).allocate(size, {.description = std::move(description), .frames = allocation_frames()}));
-  void* token = const_cast<void*>(memory->token());  // NOLINT: PyTorch wants void*; nobody may write through it
-  return c10::DataPtr(token, new StorageContext{std::move(memory), std::nullopt}, &delete_context, spyre_device(index));
+  if (size == Bytes(0)) {
+    return c10::DataPtr(nullptr, nullptr, &delete_context, spyre_device(index));
+  }
+  MemoryRef memory = unwrap(
+      card(index).allocate(size, {.description = std::move(description), .frames = allocation_frames()}));
+  void* token =
+      const_cast<void*>(memory->token());  // NOLINT: PyTorch wants void*; nobody may write through it
+  auto* context = new StorageContext{std::move(memory), std::nullopt};
+  Contexts::instance().add(token, context);
+  return c10::DataPtr(token, context, &delete_context, spyre_device(index));
 }
 
 Bytes storage_bytes_of(const BaseImage& image) {
@@ -63,10 +124,12 @@ Bytes storage_bytes_of(const BaseImage& image) {
 c10::Storage allocate_image(c10::DeviceIndex device, BaseImage image, const std::string& description) {
   const Bytes size = storage_bytes_of(image);
   c10::DataPtr data = allocate_bytes(device, size, description);
-  if (size > Bytes(0)) { static_cast<StorageContext*>(data.get_context())->image = std::move(image); }
-  return c10::Storage(c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(),
-                                                            static_cast<size_t>(size.count()), std::move(data),
-                                                            c10::GetAllocator(c10::kPrivateUse1), /*resizable=*/true));
+  if (size > Bytes(0)) {
+    static_cast<StorageContext*>(data.get_context())->image = std::move(image);
+  }
+  return c10::Storage(c10::make_intrusive<c10::StorageImpl>(
+      c10::StorageImpl::use_byte_size_t(), static_cast<size_t>(size.count()), std::move(data),
+      c10::GetAllocator(c10::kPrivateUse1), /*resizable=*/true));
 }
 
 void replace_image(c10::StorageImpl& storage, BaseImage image) {
@@ -74,13 +137,17 @@ void replace_image(c10::StorageImpl& storage, BaseImage image) {
   const std::string description = c10::str(std::string(to_string(image.type)), "[", image.numel, "]");
   const Bytes size = storage_bytes_of(image);
   c10::DataPtr data = allocate_bytes(device, size, description);
-  if (size > Bytes(0)) { static_cast<StorageContext*>(data.get_context())->image = std::move(image); }
+  if (size > Bytes(0)) {
+    static_cast<StorageContext*>(data.get_context())->image = std::move(image);
+  }
   storage.set_data_ptr_noswap(std::move(data));
   storage.set_nbytes(static_cast<size_t>(size.count()));
 }
 
 BaseImage image_for(c10::IntArrayRef sizes, c10::IntArrayRef strides, HostType type) {
-  if (!is_dense(sizes, strides)) { return flat_image(reach(sizes, strides), type); }
+  if (!is_dense(sizes, strides)) {
+    return flat_image(reach(sizes, strides), type);
+  }
   std::vector<int64_t> order(sizes.size());
   std::iota(order.begin(), order.end(), 0);
   return {unwrap(DeviceLayout::ordered(sizes, strides, info_of(type).device_format, order)), type,
@@ -90,18 +157,22 @@ BaseImage image_for(c10::IntArrayRef sizes, c10::IntArrayRef strides, HostType t
 void adopt_storage(c10::StorageImpl& storage, HostType type, c10::IntArrayRef sizes, c10::IntArrayRef strides,
                    int64_t storage_offset) {
   StorageContext* context = context_of(storage);
-  if (context == nullptr) { return; }
+  if (context == nullptr) {
+    return;
+  }
   if (context->image.has_value()) {
-    TORCH_CHECK(context->image->type == type, "a Spyre storage that holds ", std::string(to_string(context->image->type)),
-                " cannot be viewed as ", std::string(to_string(type)),
-                ": on the card elements have the card's own format\n  try  .to(dtype) to convert, or .cpu() first");
+    TORCH_CHECK(
+        context->image->type == type, "a Spyre storage that holds ",
+        std::string(to_string(context->image->type)), " cannot be viewed as ", std::string(to_string(type)),
+        ": on the card elements have the card's own format\n  try  .to(dtype) to convert, or .cpu() first");
     return;
   }
   const auto numel = static_cast<int64_t>(storage.nbytes()) / info_of(type).host_bytes;
   std::vector<std::byte> bytes = read_raw_bytes(*context, storage.nbytes());
-  const bool fills_storage = storage_offset == 0 && is_dense(sizes, strides) && c10::multiply_integers(sizes) <= numel;
-  BaseImage image = fills_storage && c10::multiply_integers(sizes) > 0 ? image_for(sizes, strides, type)
-                                                                      : flat_image(numel, type);
+  // A tensor smaller than the storage may be one of several, so all elements are kept.
+  const bool fills_storage =
+      storage_offset == 0 && is_dense(sizes, strides) && c10::multiply_integers(sizes) == numel;
+  BaseImage image = fills_storage ? image_for(sizes, strides, type) : flat_image(numel, type);
   replace_image(storage, std::move(image));
   write_logical_elements(*context_of(storage), bytes);
 }
@@ -111,10 +182,15 @@ void resize_storage(c10::StorageImpl& storage, size_t new_bytes) {
   StorageContext* context = context_of(storage);
   if (context == nullptr || new_bytes == 0 || !context->image.has_value()) {
     std::vector<std::byte> kept;
-    if (context != nullptr && new_bytes > 0) { kept = read_raw_bytes(*context, std::min(storage.nbytes(), new_bytes)); }
-    storage.set_data_ptr_noswap(allocate_bytes(storage.device().index(), Bytes(static_cast<int64_t>(new_bytes)), "bytes"));
+    if (context != nullptr && new_bytes > 0) {
+      kept = read_raw_bytes(*context, std::min(storage.nbytes(), new_bytes));
+    }
+    storage.set_data_ptr_noswap(
+        allocate_bytes(storage.device().index(), Bytes(static_cast<int64_t>(new_bytes)), "bytes"));
     storage.set_nbytes(new_bytes);
-    if (!kept.empty()) { write_raw_bytes(*context_of(storage), kept); }
+    if (!kept.empty()) {
+      write_raw_bytes(*context_of(storage), kept);
+    }
     return;
   }
   const HostType type = context->image->type;

@@ -21,17 +21,23 @@ struct BaseImage {
 
 /// What stands behind the data pointer of a Spyre storage.
 ///
-/// The pointer itself is a *token*: unique, never dereferenced, and it faults if anybody tries. The image is the
-/// one truth about where elements live; tensors look it up here, so that all views of a storage agree even after
-/// it was resized. A storage made as plain bytes (`torch.UntypedStorage(n, device="spyre")`) has no image until a
-/// tensor adopts it.
+/// The pointer itself is a *token*: unique, never dereferenced, and it faults if anybody tries. The image is
+/// the one truth about where elements live; tensors look it up here, so that all views of a storage agree
+/// even after it was resized. A storage made as plain bytes (`torch.UntypedStorage(n, device="spyre")`) has
+/// no image until a tensor adopts it.
 struct StorageContext {
   MemoryRef memory;
   std::optional<BaseImage> image;
 };
 
-/// The context of a Spyre storage; null for a storage without memory (zero bytes).
+/// The context of a Spyre storage; null for a storage without memory (zero bytes). A storage that PyTorch
+/// made from a bare token (`at::from_blob`, used to pickle) has the context of the storage that owns the
+/// token.
 StorageContext* context_of(const c10::StorageImpl& storage);
+
+/// How many elements of a type a storage has room for. Not its bytes divided by the element's: an image is
+/// padded to whole sticks.
+int64_t element_capacity(const c10::StorageImpl& storage, HostType type);
 
 /// Bytes on a card, without an image. The block is described for out-of-memory reports.
 c10::DataPtr allocate_bytes(c10::DeviceIndex device, Bytes size, std::string description);
@@ -42,15 +48,16 @@ c10::Storage allocate_image(c10::DeviceIndex device, BaseImage image, const std:
 /// Gives a storage new bytes and a new image; all tensors that share it see the change.
 void replace_image(c10::StorageImpl& storage, BaseImage image);
 
-/// The image for a fresh tensor: the default layout for its sizes and strides, or, when the strides leave gaps or
-/// overlap, a one-dimensional image of all elements its strides can reach.
+/// The image for a fresh tensor: the default layout for its sizes and strides, or, when the strides leave
+/// gaps or overlap, a one-dimensional image of all elements its strides can reach.
 BaseImage image_for(c10::IntArrayRef sizes, c10::IntArrayRef strides, HostType type);
 
 /// Bytes PyTorch is told a storage has: the device image, but at least the host's bytes.
 Bytes storage_bytes_of(const BaseImage& image);
 
-/// Turns a storage of plain host-order bytes into an image that tensors of `type` can use. `sizes` and `strides`
-/// are the first tensor's, a wish for the layout. A storage that already holds another type is refused.
+/// Turns a storage of plain host-order bytes into an image that tensors of `type` can use. `sizes` and
+/// `strides` are the first tensor's, a wish for the layout. A storage that already holds another type is
+/// refused.
 void adopt_storage(c10::StorageImpl& storage, HostType type, c10::IntArrayRef sizes, c10::IntArrayRef strides,
                    int64_t storage_offset);
 

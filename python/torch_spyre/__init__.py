@@ -1,6 +1,6 @@
 """Torch-Spyre: PyTorch on an emulated IBM Spyre card.
 
-``import torch`` alone makes ``device="spyre"`` work (see ``_autoload.py``); importing this package by name does the
+``import torch`` alone makes ``device="spyre"`` work (see ``torch_spyre_autoload``); importing this package by name does the
 same and raises where the silent import only warns.
 """
 

@@ -1,7 +1,6 @@
-"""What happens when PyTorch starts: names are registered, nothing else.
+"""What importing torch_spyre does to PyTorch: names are registered, nothing else.
 
-PyTorch calls ``autoload`` through the entry point group ``torch.backends``. It must be quick, must not start the card
-and must not raise: a failure here would break ``import torch`` for everybody.
+``import torch`` comes here by way of ``torch_spyre_autoload``. It must be quick and must not start the card.
 """
 
 import warnings
@@ -22,31 +21,24 @@ def _check_torch_version() -> None:
 
 
 def register() -> None:
-    """Makes ``spyre`` a device of PyTorch. Does its work once; raises if it cannot."""
+    """Makes ``spyre`` a device of PyTorch, once. Raises, with nothing registered, if settings or versions are wrong."""
     global _registered
     if _registered:
         return
-    _registered = True
     _check_torch_version()
 
     import torch
-    from torch_spyre import _C
-    from torch_spyre import _device_module, _patches, _tensor_methods, fallback
 
+    from torch_spyre import _C, _device_module, _patches, _safetensors, _tensor_methods, fallback
+
+    _C._apply_settings()
     torch.utils.rename_privateuse1_backend("spyre")
     torch._register_device_module("spyre", _device_module.make())
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     _patches.install()
+    _safetensors.install()
     _tensor_methods.install()
     fallback.install()
-    _C._apply_settings()
+    _registered = True
     for name in _C.ignored_settings():
         warnings.warn(f"{name} is set, but this version of torch_spyre does not implement it", stacklevel=2)
-
-
-def autoload() -> None:
-    """The entry point. Never raises."""
-    try:
-        register()
-    except Exception as error:  # noqa: BLE001 - whatever it is, `import torch` must go on
-        warnings.warn(f"torch_spyre is installed but could not be loaded: {error}", stacklevel=2)

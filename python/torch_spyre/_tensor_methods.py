@@ -3,6 +3,7 @@
 import functools
 
 import torch
+from torch.utils._device import _device_constructors
 
 from torch_spyre import _C
 
@@ -52,6 +53,9 @@ def _wrap_empty(original):
 
 
 def install() -> None:
+    # `with torch.device(...)` tells constructors by identity and remembers them at first use. Let it remember the
+    # function inside our wrapper: that is the one it gets to see.
+    _device_constructors()
     torch.Tensor.device_tensor_layout = device_tensor_layout
     torch.Tensor.to = _wrap_to(torch.Tensor.to)
     torch.empty = _wrap_empty(torch.empty)

@@ -44,7 +44,7 @@ const std::vector<Setting>& table() {
        .choices = {"MOCK", "PF", "VF"},
        .layer = "runtime",
        .meaning =
-           "How the card is presented. MOCK and PF: the whole emulated card. VF: a shared card, 8 windows of "
+           "How the card is presented. MOCK and PF: the whole emulated card. VF: a shared card, 7 windows of "
            "12 GiB."},
       {.name = "IS_INDUCTOR_SPAWNED_SUBPROCESS",
        .type = kBool,

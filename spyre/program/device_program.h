@@ -104,6 +104,9 @@ struct TensorDim {
 struct StickDigit {
   int dim = 0;
   int64_t size = 1;
+  int64_t divisor =
+      1;  ///< elements of the dim that inner digits already count; the digit is c / divisor mod size
+  bool present = true;  ///< false: the dim is absent from the tensor, the digit is 0
   friend bool operator==(const StickDigit&, const StickDigit&) = default;
 };
 
@@ -273,6 +276,7 @@ struct LaunchArg {
   std::vector<std::variant<int64_t, std::string>> shape;  ///< sizes, or names of dynamic ones
   std::string dtype;
   std::vector<int64_t> device_size;  ///< outermost first, lanes last; empty if not stated
+  std::vector<int64_t> stride_map;   ///< host elements per step along each, -1: none; empty if not stated
   std::optional<DataFormat> device_format;
   ElementArrangement arrangement = ElementArrangement::STANDARD;
   friend bool operator==(const LaunchArg&, const LaunchArg&) = default;

@@ -20,6 +20,14 @@ Status read_layout(const Field& field, LaunchArg& arg) {
       arg.device_size.push_back(value);
     }
   }
+  SPYRE_ASSIGN_OR_RETURN(const std::optional<Field> strides, field.find("stride_map"));
+  if (strides) {
+    SPYRE_ASSIGN_OR_RETURN(const auto list, strides->elements(kMaxDims + 1));
+    for (const Field& stride : list) {
+      SPYRE_ASSIGN_OR_RETURN(const int64_t value, stride.integer(-1, INT64_MAX));
+      arg.stride_map.push_back(value);
+    }
+  }
   SPYRE_ASSIGN_OR_RETURN(const std::optional<Field> format, field.find("device_dtype"));
   if (format) {
     SPYRE_ASSIGN_OR_RETURN(const std::string name, format->text());

@@ -311,7 +311,12 @@ Result<Tensor> lower_tensor(const SdscRecord& record, const AllocateRecord& node
   for (size_t i = 0; i < layout.stick_dims.size(); ++i) {
     const std::string field = fmt::format("primaryDsInfo_.{}.stickDimOrder_", labeled.layout);
     SPYRE_ASSIGN_OR_RETURN(const int dim, dim_index(record, op, field, layout.stick_dims[i]));
-    tensor.stick.push_back({.dim = dim, .size = layout.stick_sizes[i]});
+    int64_t divisor = 1;
+    for (const StickDigit& inner : tensor.stick) {
+      divisor *= inner.dim == dim ? inner.size : 1;
+    }
+    tensor.stick.push_back(
+        {.dim = dim, .size = layout.stick_sizes[i], .divisor = divisor, .present = tensor.present(dim)});
   }
   if (tensor.lanes() != elems_per_stick(tensor.format)) {
     return refuse(record, fmt::format("primaryDsInfo_.{}.stickSize_", labeled.layout),

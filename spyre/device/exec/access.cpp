@@ -15,16 +15,11 @@ int element_bytes(const Tensor& tensor) {
   return bits_of(tensor.format) / 8;
 }
 
-/// The number of the lane that holds a coordinate, before any reordering: digits innermost first. A dim that
-/// appears twice gives its low part to the first digit.
+/// The number of the lane that holds a coordinate, before any reordering: digits innermost first.
 int64_t standard_lane(const Tensor& tensor, const Coordinate& local) {
   int64_t lane = 0, weight = 1;
-  Coordinate rest = local;
   for (const StickDigit& digit : tensor.stick) {
-    const bool present = tensor.present(digit.dim);
-    const int64_t c = present ? rest[digit.dim] : 0;
-    lane += weight * (c % digit.size);
-    rest[digit.dim] = c / digit.size;
+    lane += digit.present ? weight * (local[digit.dim] / digit.divisor % digit.size) : 0;
     weight *= digit.size;
   }
   return lane;
@@ -38,7 +33,9 @@ int64_t element_of(const Tensor& tensor, const Coordinate& local) {
     element = tensor.lane_of[element];
   }
   for (const TensorDim& dim : tensor.dims) {
-    element += local[dim.dim] / dim.per_stick * dim.stride;  // stride is 0 where the dim is absent
+    if (dim.stride != 0) {  // 0 where the dim is absent
+      element += local[dim.dim] / dim.per_stick * dim.stride;
+    }
   }
   return element;
 }
@@ -73,7 +70,7 @@ int64_t Operand::indexed_coordinate(const Coordinate& global, const TensorDim& d
 }
 
 Place Operand::place(const Coordinate& global) {
-  Coordinate local{};
+  Coordinate local;  // entries past the op's dims are never looked at
   for (int d = 0; d < bound_.dims(); ++d) {
     local[d] = global[d] - held_.lower[d];
   }

@@ -72,22 +72,6 @@ class Walker {
   int64_t instruction_ = 0;
 };
 
-Status check_points(const BoundOp& bound, int64_t allowed) {
-  double points = 0;
-  for (const Box& box : bound.boxes) {
-    double product = 1;
-    for (int d = 0; d < bound.dims(); ++d) {
-      product *= static_cast<double>(box.extent(d));
-    }
-    points += product;
-  }
-  if (points > static_cast<double>(allowed)) {
-    return Error(ErrorKind::kDeviceFault,
-                 fmt::format("{}: found {} points of work, allowed: {}", bound.where(), points, allowed));
-  }
-  return Status();
-}
-
 void run_family(const Work& work) {
   switch (work.op().info->family) {
     case OpFamily::kPointwise:
@@ -125,6 +109,22 @@ Status walk_program(const DeviceProgram& program, const LaunchValues& launch,
                              launch.parameters.size(), program.parameters.size()));
   }
   return Walker(program, launch, execute).walk(program.steps);
+}
+
+Status check_points(const BoundOp& bound, int64_t allowed) {
+  double points = 0;
+  for (const Box& box : bound.boxes) {
+    double product = 1;
+    for (int d = 0; d < bound.dims(); ++d) {
+      product *= static_cast<double>(box.extent(d));
+    }
+    points += product;
+  }
+  if (points > static_cast<double>(allowed)) {
+    return Error(ErrorKind::kDeviceFault,
+                 fmt::format("{}: found {} points of work, allowed: {}", bound.where(), points, allowed));
+  }
+  return Status();
 }
 
 Status interpret_op(const BoundOp& bound, CardMemory& memory) {

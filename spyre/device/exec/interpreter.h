@@ -49,6 +49,9 @@ Result<RunCounts> interpret(const DeviceProgram& program, const LaunchValues& la
 Status walk_program(const DeviceProgram& program, const LaunchValues& launch,
                     const std::function<Status(int op, const BoundOp&)>& execute);
 
+/// Refuses, as a fault, an execute with more points of work than allowed. What every executor asks first.
+Status check_points(const BoundOp& bound, int64_t allowed);
+
 /// Runs one bound op.
 Status interpret_op(const BoundOp& bound, CardMemory& memory);
 

@@ -1,0 +1,26 @@
+#include "spyre/device/exec/checked_run.h"
+
+namespace spyre::exec {
+
+CheckedRun run_checked(const DeviceProgram& program, const LaunchValues& launch, CardMemory& memory,
+                       Checker& checker, const OpExecutor& execute, const RunOptions& options) {
+  CheckedRun run;
+  run.counts.ops.resize(program.ops.size());
+  checker.begin_launch(program, launch);
+  const auto step = [&](int op, const BoundOp& bound) -> Status {
+    SPYRE_TRY(check_points(bound, options.max_points));
+    checker.check_execute(bound);
+    SPYRE_TRY(execute(bound, memory));
+    const OpCounts counted = count_execute(bound, *options.machine);
+    run.counts.ops[op].add(counted);
+    if (options.observe) {
+      options.observe(bound, counted);
+    }
+    return Status();
+  };
+  run.status = walk_program(program, launch, step);
+  run.findings = run.status.ok() ? checker.end_launch() : checker.abandon_launch();
+  return run;
+}
+
+}  // namespace spyre::exec

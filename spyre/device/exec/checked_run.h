@@ -1,0 +1,28 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "spyre/device/exec/checker.h"
+
+namespace spyre::exec {
+
+/// What an executor does with one bound op: `interpret_op`, or a faster one that gives the same bytes.
+using OpExecutor = std::function<Status(const BoundOp&, CardMemory&)>;
+
+/// A run under the checker.
+struct CheckedRun {
+  Status status;     ///< of the execution itself, as without the checker
+  RunCounts counts;  ///< up to where it stopped
+  std::vector<Finding> findings;
+
+  bool clean() const { return status.ok() && findings.empty(); }
+};
+
+/// Runs a program as `interpret` does, with the checker looking at each execute before it runs. Findings do
+/// not stop the run; a fault does, and what was found before it is kept.
+CheckedRun run_checked(const DeviceProgram& program, const LaunchValues& launch, CardMemory& memory,
+                       Checker& checker, const OpExecutor& execute = interpret_op,
+                       const RunOptions& options = {});
+
+}  // namespace spyre::exec

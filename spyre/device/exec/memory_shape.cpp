@@ -1,0 +1,157 @@
+#include "spyre/device/exec/memory_shape.h"
+
+#include <algorithm>
+
+namespace spyre::exec {
+namespace {
+
+constexpr int64_t kStick = 128;
+
+/// Launch specifications may hold any number: products stop at the largest.
+int64_t times(int64_t a, int64_t b) {
+  int64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<int64_t>::max() : product;
+}
+
+/// Stride of each dim of a contiguous host tensor.
+std::vector<int64_t> host_strides(const std::vector<int64_t>& shape) {
+  std::vector<int64_t> strides(shape.size(), 1);
+  for (size_t i = shape.size(); i-- > 1;) {
+    strides[i - 1] = times(strides[i], std::max<int64_t>(shape[i], 1));
+  }
+  return strides;
+}
+
+/// Sizes of the host tensor, or nothing where some are known only by name.
+std::vector<int64_t> known_shape(const LaunchArg& arg) {
+  std::vector<int64_t> shape;
+  for (const auto& size : arg.shape) {
+    if (!std::holds_alternative<int64_t>(size)) {
+      return {};
+    }
+    shape.push_back(std::get<int64_t>(size));
+  }
+  return shape;
+}
+
+std::vector<MemoryDim> stepping_dims(const MemoryShape& shape) {
+  std::vector<MemoryDim> dims;
+  std::copy_if(shape.dims.begin(), shape.dims.end(), std::back_inserter(dims),
+               [](const MemoryDim& d) { return d.steps > 1; });
+  std::sort(dims.begin(), dims.end(),
+            [](const MemoryDim& a, const MemoryDim& b) { return a.stride < b.stride; });
+  return dims;
+}
+
+}  // namespace
+
+int64_t slice_offset(const BoundOp& bound, int tensor, int core) {
+  const Tensor& t = bound.tensors[tensor];
+  const int64_t bytes = bits_of(t.format) / 8;
+  int64_t offset = 0;
+  for (const TensorDim& dim : t.dims) {
+    if (t.residence == Residence::kLx || dim.stride == 0 || dim.indexed) {
+      continue;
+    }
+    int64_t lower = bound.op->cores[core].slice[dim.dim] * bound.extents.per_core[dim.dim];
+    lower *= dim.window ? dim.window->stride : 1;
+    offset += (lower / dim.per_stick * dim.stride + lower % dim.per_stick) * bytes;
+  }
+  return offset;
+}
+
+MemoryShape shape_of(const BoundOp& bound, int tensor) {
+  const Tensor& t = bound.tensors[tensor];
+  MemoryShape shape;
+  shape.base = bound.start[tensor].empty() ? 0 : bound.start[tensor][0] - slice_offset(bound, tensor, 0);
+  for (const TensorDim& dim : t.dims) {
+    if (dim.stride != 0) {
+      shape.dims.push_back({.stride = dim.stride * bits_of(t.format) / 8,
+                            .steps = dim.extent,
+                            .per_stick = dim.per_stick,
+                            .op_dim = dim.dim});
+    }
+  }
+  return shape;
+}
+
+MemoryShape shape_of(const LaunchArg& arg, int64_t address) {
+  MemoryShape shape{.base = address};
+  const std::vector<int64_t> host = known_shape(arg);
+  const std::vector<int64_t> strides = host_strides(host);
+  const bool mapped = arg.stride_map.size() == arg.device_size.size() && !host.empty();
+  const int64_t lanes = arg.device_size.empty() ? 1 : arg.device_size.back();
+  const int64_t lane_step = mapped ? arg.stride_map.back() : -1;
+  int64_t stride = kStick;
+  for (size_t i = arg.device_size.size(); i-- > 1;) {
+    MemoryDim dim{.stride = stride, .steps = arg.device_size[i - 1]};
+    const int64_t host_step = mapped ? arg.stride_map[i - 1] : -1;
+    // The stick's own outer dim steps a whole stick of the host dim that its lanes step through. Where rows
+    // are exactly one stick long the next dim steps as far; the stick's outer dim is then the one with one
+    // step.
+    const bool of_row =
+        std::any_of(strides.begin(), strides.end(), [&](int64_t s) { return s == host_step; });
+    const bool of_stick =
+        lane_step > 0 && host_step == times(lanes, lane_step) && (!of_row || dim.steps == 1);
+    for (size_t k = 0; k < host.size() && host_step > 0; ++k) {
+      if (host[k] > 1 && strides[k] == (of_stick ? lane_step : host_step)) {
+        dim.per_stick = of_stick ? lanes : 1;
+        if (host[k] < times(dim.steps, dim.per_stick)) {
+          dim.logical = host[k];
+        }
+      }
+    }
+    shape.dims.push_back(dim);
+    if (__builtin_mul_overflow(stride, std::max<int64_t>(dim.steps, 1), &stride)) {
+      return {.base = address};  // no memory is that large; others refuse it
+    }
+  }
+  return shape;
+}
+
+bool same_strides(const MemoryShape& a, const MemoryShape& b) {
+  const std::vector<MemoryDim> x = stepping_dims(a), y = stepping_dims(b);
+  if (x.size() != y.size()) {
+    return false;
+  }
+  for (size_t i = 0; i < x.size(); ++i) {
+    const bool outermost = i + 1 == x.size();
+    if (x[i].stride != y[i].stride || (!outermost && x[i].steps != y[i].steps)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool strides_within(const MemoryShape& view, const MemoryShape& buffer) {
+  const std::vector<MemoryDim> x = stepping_dims(view), y = stepping_dims(buffer);
+  return std::all_of(x.begin(), x.end(), [&](const MemoryDim& a) {
+    return std::any_of(y.begin(), y.end(), [&](const MemoryDim& b) { return a.stride == b.stride; });
+  });
+}
+
+int64_t logical_extent(const MemoryShape& view, const MemoryDim& dim, const MemoryShape& buffer) {
+  for (const MemoryDim& known : buffer.dims) {
+    if (known.logical == kNoPadding || known.stride != dim.stride || known.per_stick != dim.per_stick) {
+      continue;
+    }
+    const int64_t apart = view.base - buffer.base;
+    const int64_t steps = std::abs(apart) / known.stride % std::max<int64_t>(known.steps, 1);
+    return std::max<int64_t>(known.logical - (apart < 0 ? -steps : steps) * known.per_stick, 0);
+  }
+  return kNoPadding;
+}
+
+Footprint logical_footprint(const MemoryShape& shape) {
+  std::vector<StickLevel> levels;
+  for (const MemoryDim& dim : shape.dims) {
+    const int64_t steps = dim.logical == kNoPadding ? dim.steps : ceil_div(dim.logical, dim.per_stick);
+    if (steps < 1) {
+      return {};
+    }
+    levels.push_back({.stride = dim.stride / kStick, .count = std::min(steps, dim.steps)});
+  }
+  return runs_of(shape.base / kStick, std::move(levels));
+}
+
+}  // namespace spyre::exec

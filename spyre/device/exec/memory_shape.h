@@ -1,0 +1,53 @@
+#pragma once
+
+#include <limits>
+#include <vector>
+
+#include "spyre/device/exec/bound_op.h"
+#include "spyre/device/exec/footprint.h"
+
+/// How a buffer lies in memory, whoever looks at it: the common ground of an op's tensor, of the op that
+/// wrote it and of the launch argument behind it. Dims have no names here; two views of one buffer agree on
+/// strides.
+namespace spyre::exec {
+
+inline constexpr int64_t kNoPadding = std::numeric_limits<int64_t>::max();
+
+struct MemoryDim {
+  int64_t stride = 0;            ///< bytes from one step to the next
+  int64_t steps = 1;             ///< that memory has; a stick dim counts in sticks
+  int64_t per_stick = 1;         ///< coordinates in a step
+  int64_t logical = kNoPadding;  ///< first coordinate that is padding, where there is any
+  int op_dim = -1;               ///< dim of the op, for a tensor's shape
+  friend bool operator==(const MemoryDim&, const MemoryDim&) = default;
+};
+
+struct MemoryShape {
+  int64_t base = 0;  ///< address of coordinate zero; in LX, of the first coordinate a core holds
+  std::vector<MemoryDim> dims;
+};
+
+/// Bytes from the tensor's coordinate zero to where a core's slice of it begins; 0 for LX.
+int64_t slice_offset(const BoundOp& bound, int tensor, int core);
+
+/// The shape of an op's tensor; no padding is known from the op alone.
+MemoryShape shape_of(const BoundOp& bound, int tensor);
+
+/// The shape of a launch argument at `address`, with the logical extents that its host shape tells. Without a
+/// layout in the launch specification, no dims.
+MemoryShape shape_of(const LaunchArg& arg, int64_t address);
+
+/// Whether two views step through memory alike: the same strides for all dims that have more than one step,
+/// the same length for all of those but the outermost.
+bool same_strides(const MemoryShape& a, const MemoryShape& b);
+
+/// Whether each of a view's strides is one of the buffer's: it may be a slice of it.
+bool strides_within(const MemoryShape& view, const MemoryShape& buffer);
+
+/// Where padding begins along a dim of `view`, in its own coordinates, from what is known of the buffer.
+int64_t logical_extent(const MemoryShape& view, const MemoryDim& dim, const MemoryShape& buffer);
+
+/// The sticks that hold data: all steps before padding begins.
+Footprint logical_footprint(const MemoryShape& shape);
+
+}  // namespace spyre::exec

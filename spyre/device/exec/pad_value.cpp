@@ -1,0 +1,101 @@
+#include "spyre/device/exec/pad_value.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+
+#include "spyre/ops/formulas.h"
+
+namespace spyre::exec {
+namespace {
+
+using Function = float (*)(float x, float y, float z, const float* k);
+
+Function find_function(std::string_view op) {
+  using namespace formulas;  // NOLINT: rows name formulas unqualified
+  using T = float;
+#define SPYRE_POINTWISE(name, inputs, formats, constants, mask, meaning) \
+  if (op == #name) {                                                     \
+    return [](float x, float y, float z, const float* k) -> float {      \
+      [[maybe_unused]] const float k0 = k[0], k1 = k[1], k2 = k[2];      \
+      (void)x, (void)y, (void)z;                                         \
+      return static_cast<T>(meaning);                                    \
+    };                                                                   \
+  }
+#include "spyre/ops/table.def"
+  return nullptr;
+}
+
+// Ordinary numbers of both signs, none of them special to any formula.
+constexpr float kProbes[] = {0.71f, -1.93f, 2.6f, -0.27f};
+
+/// Largest magnitude that stands for "not there" in max and min; masks use 65504, the largest fp16.
+constexpr float kExtreme = 60000.0f;
+
+}  // namespace
+
+std::string to_string(const PadValue& value) {
+  switch (value.kind) {
+    case PadValue::Kind::kKnown:
+      return fmt::format("{}", value.value);
+    case PadValue::Kind::kVaries:
+      return "values computed from data";
+    case PadValue::Kind::kUndefined:
+      return "bytes that were never written";
+  }
+  return "";
+}
+
+PadValue join(const PadValue& a, const PadValue& b) {
+  if (a == b) {
+    return a;
+  }
+  const bool undefined = a.kind == PadValue::Kind::kUndefined || b.kind == PadValue::Kind::kUndefined;
+  return {.kind = undefined ? PadValue::Kind::kUndefined : PadValue::Kind::kVaries};
+}
+
+PadValue pointwise_padding(const DeviceOp& op, std::span<const PadValue> inputs) {
+  const Function function = find_function(op.info->name);
+  for (const PadValue& input : inputs) {
+    if (input.kind == PadValue::Kind::kUndefined) {
+      return input;
+    }
+  }
+  if (function == nullptr || inputs.size() > 3) {
+    return {.kind = PadValue::Kind::kVaries};
+  }
+  float k[3] = {};
+  for (size_t i = 0; i < op.k.size() && i < 3; ++i) {
+    k[i] = op.k[i];
+  }
+  PadValue result;
+  for (size_t probe = 0; probe < std::size(kProbes); ++probe) {
+    float x[3] = {};
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const bool known = inputs[i].kind == PadValue::Kind::kKnown;
+      x[i] = known ? inputs[i].value : kProbes[(probe + i) % std::size(kProbes)];
+    }
+    const float value = function(x[0], x[1], x[2], k);
+    if (std::isnan(value) || (probe > 0 && value != result.value)) {
+      return {.kind = PadValue::Kind::kVaries};
+    }
+    result.value = value;
+  }
+  return result;
+}
+
+bool reduces_to_nothing(std::string_view reduction, const PadValue& value) {
+  if (value.kind != PadValue::Kind::kKnown) {
+    return false;
+  }
+  if (reduction == "max") {
+    return value.value <= -kExtreme;
+  }
+  if (reduction == "min") {
+    return value.value >= kExtreme;
+  }
+  return value.value == (reduction == "prod" ? 1.0f : 0.0f);
+}
+
+}  // namespace spyre::exec

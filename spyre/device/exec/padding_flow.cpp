@@ -1,0 +1,170 @@
+#include "spyre/device/exec/padding_flow.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace spyre::exec {
+namespace {
+
+bool is_padded(const BoundOp& bound, const PaddedInput& input, int dim) {
+  return input.logical[dim] < bound.limit[dim];
+}
+
+/// The mask that covers the coordinates of a dim from `from` on, if there is one.
+const Mask* mask_from(const BoundOp& bound, int dim, int64_t from) {
+  for (const Mask& mask : bound.op->masks) {
+    if (mask.dim == dim && mask.start <= from && mask.start + mask.count >= bound.limit[dim]) {
+      return &mask;
+    }
+  }
+  return nullptr;
+}
+
+bool multiplies(const BoundOp& bound) {
+  const OpFamily family = bound.op->info->family;
+  return family == OpFamily::kMatmul || family == OpFamily::kConv || family == OpFamily::kDepthwise;
+}
+
+/// The row whose neutral value decides whether padding matters; empty for ops that fold nothing.
+std::string_view folding_row(const BoundOp& bound) {
+  const OpInfo& info = *bound.op->info;
+  switch (info.family) {
+    case OpFamily::kReduction:
+      return info.name;
+    case OpFamily::kTopK:
+      return info.name == "keepbyindex" ? "" : "max";
+    case OpFamily::kQuantScale:
+    case OpFamily::kPool:
+      return "sum";
+    case OpFamily::kLayerNorm:
+      return info.name == "exx2" ? "sum" : "";
+    default:
+      return "";
+  }
+}
+
+std::string describe(const BoundOp& bound, int dim, const PaddedInput& input) {
+  return fmt::format("'{}' is data up to {}, the op runs to {}; beyond there are {}",
+                     bound.op->dims[dim].label, input.logical[dim], bound.limit[dim],
+                     to_string(input.padding));
+}
+
+/// What an input contributes where the result's padding is computed.
+PadValue contribution(const BoundOp& bound, const PaddedInput& input, const std::vector<int64_t>& result) {
+  for (int d = 0; d < bound.dims(); ++d) {
+    if (result[d] < bound.limit[d]) {
+      if (const Mask* mask = mask_from(bound, d, result[d])) {
+        return {.value = mask->value};
+      }
+      if (is_padded(bound, input, d)) {
+        return input.padding;
+      }
+    }
+  }
+  return {.kind = PadValue::Kind::kVaries};  // data
+}
+
+PadValue product(const std::vector<PadValue>& factors) {
+  const auto undefined = std::find_if(factors.begin(), factors.end(),
+                                      [](const PadValue& v) { return v.kind == PadValue::Kind::kUndefined; });
+  if (undefined != factors.end()) {
+    return *undefined;
+  }
+  const bool zero = std::any_of(factors.begin(), factors.end(), [](const PadValue& v) { return v.is(0); });
+  return zero ? PadValue{} : PadValue{.kind = PadValue::Kind::kVaries};
+}
+
+PadValue value_of_result(const BoundOp& bound, const std::vector<PadValue>& inputs) {
+  const OpInfo& info = *bound.op->info;
+  if (multiplies(bound)) {
+    return product(inputs);
+  }
+  const PadValue& first = inputs.front();
+  switch (info.family) {
+    case OpFamily::kPointwise:
+      return pointwise_padding(*bound.op, inputs);
+    case OpFamily::kCopy:
+    case OpFamily::kShuffle:
+      return first;
+    case OpFamily::kReduction:
+      if (first.is(0) || info.name == "max" || info.name == "min") {
+        return first;
+      }
+      break;
+    case OpFamily::kConversion:
+    case OpFamily::kPool:
+      if (first.is(0)) {
+        return first;
+      }
+      break;
+    default:
+      break;
+  }
+  return {.kind = first.kind == PadValue::Kind::kUndefined ? first.kind : PadValue::Kind::kVaries};
+}
+
+}  // namespace
+
+std::vector<PaddingLeak> padding_leaks(const BoundOp& bound, const std::vector<PaddedInput>& inputs) {
+  std::vector<PaddingLeak> leaks;
+  const std::string_view row = folding_row(bound);
+  for (int d = 0; d < bound.dims(); ++d) {
+    if (bound.output().present(d)) {
+      continue;
+    }
+    std::vector<PadValue> factors;
+    for (int i = 0; i < static_cast<int>(inputs.size()); ++i) {
+      const PaddedInput& input = inputs[i];
+      const bool padded = is_padded(bound, input, d);
+      factors.push_back(padded ? input.padding : PadValue{.kind = PadValue::Kind::kVaries});
+      const Mask* mask = mask_from(bound, d, std::min(input.logical[d], bound.limit[d] - 1));
+      if (row.empty() || (!padded && mask == nullptr)) {
+        continue;
+      }
+      if (mask == nullptr && !reduces_to_nothing(row, input.padding)) {
+        leaks.push_back({i, describe(bound, d, input)});
+      } else if (mask != nullptr && !reduces_to_nothing(row, {.value = mask->value})) {
+        leaks.push_back({i, fmt::format("'{}' is masked with {}, which is not neutral",
+                                        bound.op->dims[d].label, mask->value)});
+      }
+    }
+    for (int i = 0; i < static_cast<int>(inputs.size()) && multiplies(bound); ++i) {
+      if (is_padded(bound, inputs[i], d) && !product(factors).is(0)) {
+        leaks.push_back({i, describe(bound, d, inputs[i])});
+      }
+    }
+  }
+  return leaks;
+}
+
+PaddedInput padding_of_result(const BoundOp& bound, const std::vector<PaddedInput>& inputs) {
+  PaddedInput result{.logical = std::vector<int64_t>(bound.dims(), kNoPadding)};
+  bool any = false;
+  for (int d = 0; d < bound.dims(); ++d) {
+    for (const PaddedInput& input : inputs) {
+      if (is_padded(bound, input, d) && bound.output().present(d)) {
+        result.logical[d] = std::min(result.logical[d], input.logical[d]);
+        any = true;
+      }
+    }
+  }
+  if (any) {
+    std::vector<PadValue> values;
+    for (const PaddedInput& input : inputs) {
+      values.push_back(contribution(bound, input, result.logical));
+    }
+    result.padding = value_of_result(bound, values);
+  }
+  for (int d = 0; d < bound.dims(); ++d) {
+    // A launch with less than the largest extent leaves the rest of its last stick as it was.
+    const TensorDim* dim = bound.output().find(d);
+    if (dim != nullptr && dim->scale > 0 && dim->per_stick > 1 && bound.limit[d] < bound.extents.total[d]) {
+      result.logical[d] = std::min(result.logical[d], bound.limit[d]);
+      result.padding = {.kind = PadValue::Kind::kUndefined};
+    }
+  }
+  return result;
+}
+
+}  // namespace spyre::exec

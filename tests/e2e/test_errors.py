@@ -1,0 +1,142 @@
+"""Bad input gets a clear error and loses nothing."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+
+def run(code: str, **env) -> subprocess.CompletedProcess:
+    """A fresh process, because settings are read once."""
+    return subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, **env}, check=False)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex64, torch.complex128])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda d: torch.empty(3, dtype=d, device="spyre"),
+        lambda d: torch.zeros(3, dtype=d).to("spyre"),
+        lambda d: torch.zeros(3, device="spyre").to(d),
+        lambda d: torch.ones(3, dtype=d, device="spyre"),
+        lambda d: torch.empty_strided((3,), (1,), dtype=d, device="spyre"),
+    ],
+)
+def test_float64_and_complex_are_refused_everywhere_alike(dtype, make):
+    with pytest.raises(RuntimeError, match="Spyre backend does not support dtype"):
+        make(dtype)
+
+
+def test_out_of_memory_names_figures_tensors_and_setting():
+    code = """
+import torch
+kept = torch.empty(2**28, dtype=torch.float16, device="spyre")
+try:
+    torch.empty(2**29, dtype=torch.float16, device="spyre")
+except torch.OutOfMemoryError as error:
+    print(error)
+print("alive", kept[:3].zero_().cpu().tolist())
+"""
+    out = run(code, SPYRE_CARD_MEMORY_GIB="1").stdout
+    for part in ("1.00 GiB", "512.00 MiB", "float16[268435456]", "SPYRE_CARD_MEMORY_GIB", "largest", "alive [0.0, 0.0, 0.0]"):
+        assert part in out, (part, out)
+
+
+def test_memory_pressure_collects_python_garbage():
+    code = """
+import gc, torch
+gc.disable()
+class Cycle: pass
+c = Cycle(); c.me = c; c.tensor = torch.empty(2**28, dtype=torch.float16, device="spyre"); del c
+x = torch.empty(2**29 - 64, dtype=torch.float16, device="spyre")
+print("fits", torch.accelerator.memory.memory_stats()["num_alloc_retries"])
+"""
+    assert run(code, SPYRE_CARD_MEMORY_GIB="1").stdout == "fits 1\n"
+
+
+@pytest.mark.parametrize("index", [1, 7])
+def test_bad_device_index(index):
+    with pytest.raises(RuntimeError, match="out of bounds|out of range"):
+        torch.empty(3, device=f"spyre:{index}")
+    with pytest.raises(RuntimeError, match=r"Device index \d out of range \[0, 1\)"):
+        torch.spyre.set_device(index)
+
+
+def test_wrong_sizes_are_refused_before_anything_moves():
+    x = torch.ones(4, 3, device="spyre")
+    with pytest.raises(RuntimeError):
+        x.copy_(torch.zeros(4, 4))
+    assert x.cpu().sum() == 12
+
+
+def test_views_beyond_the_storage_are_refused():
+    x = torch.ones(4, 64, device="spyre")
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        x.as_strided((100, 64), (64, 1))
+
+
+def test_a_view_of_another_dtype_is_refused_with_a_way_out():
+    x = torch.ones(4, dtype=torch.float16, device="spyre")
+    with pytest.raises(RuntimeError, match=r"cannot be viewed as Short.*\n.*try"):
+        x.view(torch.int16)
+
+
+def test_fallback_can_be_an_error_and_is_counted():
+    x = torch.ones(3, device="spyre")
+    before = torch.spyre.metrics()["fallbacks"].get("aten::sin.out", {"calls": 0})["calls"]
+    mode = torch.spyre.get_fallback_mode()
+    try:
+        torch.spyre.set_fallback_mode("error")
+        with pytest.raises(RuntimeError, match="aten::sin.out is falling back to cpu"):
+            x.sin()
+        torch.spyre.set_fallback_mode("silent")
+        x.sin()
+    finally:
+        torch.spyre.set_fallback_mode(mode)
+    assert torch.spyre.metrics()["fallbacks"]["aten::sin.out"]["calls"] == before + 1
+    with pytest.raises(ValueError, match="warn, error, silent"):
+        torch.spyre.set_fallback_mode("loud")
+
+
+def test_fallback_warns_once_per_operator_and_line():
+    code = """
+import torch, warnings
+x = torch.ones(3, device="spyre")
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    for _ in range(3):
+        x.cos()
+    x.cos()
+print(len(seen), seen[0].category.__name__, seen[0].lineno)
+"""
+    assert run(code, TORCH_SPYRE_FALLBACK="warn").stdout == "2 FallbackWarning 7\n"
+
+
+def test_int64_warning_comes_once_and_can_be_silenced():
+    code = """
+import torch, warnings
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    torch.arange(3).to("spyre"); torch.arange(4).to("spyre")
+print(sum("downcasting to int32" in str(w.message) for w in seen))
+"""
+    assert run(code, TORCH_SPYRE_DOWNCAST_WARN="1").stdout == "1\n"
+    assert run(code, TORCH_SPYRE_DOWNCAST_WARN="off").stdout == "0\n"
+
+
+@pytest.mark.parametrize("name, value", [("AIU_WORLD_SIZE", "99"), ("FLEX_DEVICE", "GPU"), ("SPYRE_THREADS", "many")])
+def test_malformed_settings_say_what_is_allowed_and_keep_torch_importable(name, value):
+    done = run("import torch\nprint('torch works')\ntorch.ones(2).to('spyre')", **{name: value})
+    assert "torch works" in done.stdout
+    assert f"{name}='{value}' is not allowed" in done.stderr or name == "SPYRE_THREADS"
+
+
+def test_a_tensor_without_readable_memory_still_prints():
+    x = torch.ones(4, 64, dtype=torch.float16, device="spyre")
+    from torch_spyre._C import DataFormats, SpyreTensorLayout, set_spyre_tensor_layout
+
+    set_spyre_tensor_layout(x, SpyreTensorLayout([2, 2, 64], [64, 64, 1], DataFormats.SEN169_FP16))
+    assert "unreadable" in repr(x) and x.shape == (4, 64)

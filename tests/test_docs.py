@@ -1,0 +1,18 @@
+"""The pages say what the code does."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+BUNDLE = Path(os.environ.get("SPYRE_BUNDLE", ROOT / "build/editable/tools/spyre-bundle"))
+
+
+@pytest.mark.skipif(not BUNDLE.exists(), reason=f"the tool {BUNDLE} is not built")
+def test_the_journey_shows_what_the_code_prints_today():
+    done = subprocess.run([sys.executable, "scripts/regenerate_journey.py", "--check", "--bundle-tool", str(BUNDLE)],
+                          cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
