@@ -3,7 +3,6 @@
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 
 #include "glue/device_state.h"
-#include "glue/error.h"
 #include "glue/generator.h"
 #include "glue/pinned_memory.h"
 #include "glue/storage.h"
@@ -15,7 +14,9 @@ struct SpyreHooks final : at::PrivateUse1HooksInterface {
   bool isBuilt() const override { return true; }
   bool isAvailable() const override { return spyre::glue::device_count() > 0; }
   bool hasPrimaryContext(c10::DeviceIndex /*device*/) const override { return Runtime::instance().started(); }
-  void init() const override { check(Runtime::instance().start()); }
+  /// Nothing to do: a card starts at its first use. PyTorch also calls this where no card is used at all, while it
+  /// compiles for the CPU for one.
+  void init() const override {}
 
   c10::DeviceIndex deviceCount() const override { return spyre::glue::device_count(); }
   c10::DeviceIndex getCurrentDevice() const override { return current_device(); }

@@ -13,6 +13,11 @@ BUNDLE = Path(os.environ.get("SPYRE_BUNDLE", ROOT / "build/editable/tools/spyre-
 
 @pytest.mark.skipif(not BUNDLE.exists(), reason=f"the tool {BUNDLE} is not built")
 def test_the_journey_shows_what_the_code_prints_today():
-    done = subprocess.run([sys.executable, "scripts/regenerate_journey.py", "--check", "--bundle-tool", str(BUNDLE)],
-                          cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "scripts/regenerate_journey.py", "--check", "--bundle-tool", str(BUNDLE)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr

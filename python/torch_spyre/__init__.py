@@ -1,14 +1,15 @@
 """Torch-Spyre: PyTorch on an emulated IBM Spyre card.
 
-``import torch`` alone makes ``device="spyre"`` work (see ``torch_spyre_autoload``); importing this package by name does the
-same and raises where the silent import only warns.
+``import torch`` alone makes ``device="spyre"`` work (see ``torch_spyre_autoload``); importing this package by name does
+the same and raises where the silent import only warns.
 """
 
 from torch_spyre import _autoload
 
 _autoload.register()
 
-from torch_spyre._C import __version__ as _base_version, __revision__ as _revision  # noqa: E402
+from torch_spyre._C import __revision__ as _revision
+from torch_spyre._C import __version__ as _base_version  # noqa: E402
 
 __version__ = f"{_base_version}+g{_revision}" if _revision else _base_version
 

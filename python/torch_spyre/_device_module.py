@@ -123,15 +123,45 @@ class _SpyreModule(types.ModuleType):
 def make() -> types.ModuleType:
     module = _SpyreModule("torch.spyre", __doc__)
     here = globals()
-    for name in ("DeviceProperties", "current_device", "device", "device_count", "device_of", "get_amp_supported_dtype",
-                 "get_device_capability", "get_device_name", "get_device_properties", "init", "is_available",
-                 "is_bf16_supported", "is_initialized", "set_device"):
+    for name in (
+        "DeviceProperties",
+        "current_device",
+        "device",
+        "device_count",
+        "device_of",
+        "get_amp_supported_dtype",
+        "get_device_capability",
+        "get_device_name",
+        "get_device_properties",
+        "init",
+        "is_available",
+        "is_bf16_supported",
+        "is_initialized",
+        "set_device",
+    ):
         setattr(module, name, here[name])
-    for name in ("Event", "Stream", "current_stream", "default_stream", "set_stream", "stream", "stream_get_error",
-                 "synchronize"):
+    for name in (
+        "Event",
+        "Stream",
+        "current_stream",
+        "default_stream",
+        "set_stream",
+        "stream",
+        "stream_get_error",
+        "synchronize",
+    ):
         setattr(module, name, getattr(streams, name))
-    for name in ("get_rng_state", "get_rng_state_all", "initial_seed", "manual_seed", "manual_seed_all", "seed",
-                 "seed_all", "set_rng_state", "set_rng_state_all"):
+    for name in (
+        "get_rng_state",
+        "get_rng_state_all",
+        "initial_seed",
+        "manual_seed",
+        "manual_seed_all",
+        "seed",
+        "seed_all",
+        "set_rng_state",
+        "set_rng_state_all",
+    ):
         setattr(module, name, getattr(random, name))
     for name in ("metrics", "metrics_report", "show_config"):
         setattr(module, name, getattr(diagnostics, name))
@@ -142,5 +172,5 @@ def make() -> types.ModuleType:
     module.memory, module.random, module._utils = memory, random, _Utils
     module._is_in_bad_fork = _C._is_in_bad_fork
     module._is_compiled = lambda: True
-    module._lazy_init = _C.start_runtime
+    module._lazy_init = lambda: None  # PyTorch calls it for CPU-only work too; a card starts at its first use
     return module

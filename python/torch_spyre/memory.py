@@ -68,9 +68,14 @@ def memory_summary(device=None) -> str:
     index = _index(device)
     stats = memory_stats(index)
     info = fragmentation(index)
-    rows = [("allocated", stats["allocated_bytes.all.current"]), ("peak", stats["allocated_bytes.all.peak"]),
-            ("free", info["free"]), ("largest free block", info["largest_free_block"]), ("total", info["total"]),
-            ("programs", info["programs"])]
+    rows = [
+        ("allocated", stats["allocated_bytes.all.current"]),
+        ("peak", stats["allocated_bytes.all.peak"]),
+        ("free", info["free"]),
+        ("largest free block", info["largest_free_block"]),
+        ("total", info["total"]),
+        ("programs", info["programs"]),
+    ]
     lines = [f"spyre:{index} memory", *(f"  {name:<20}{value / 2**20:>14.2f} MiB" for name, value in rows)]
     lines.append(f"  {'fragmentation':<20}{info['fragmentation']:>14.3f}")
     return "\n".join(lines)

@@ -9,14 +9,17 @@ namespace spyre::formulas {
 
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// Larger and smaller of two, where NaN wins: an invalid value must not disappear in a maximum.
+/// Larger and smaller of two, where NaN wins: an invalid value must not disappear in a maximum. Both
+/// conditions are always looked at, so that compilers see no branch.
 template <typename T>
 constexpr T max(T a, T b) {
-  return a > b || a != a ? a : b;
+  const bool first = static_cast<int>(a > b) | static_cast<int>(a != a);
+  return first ? a : b;
 }
 template <typename T>
 constexpr T min(T a, T b) {
-  return a < b || a != a ? a : b;
+  const bool first = static_cast<int>(a < b) | static_cast<int>(a != a);
+  return first ? a : b;
 }
 
 /// The exact ("erf") form: x * Phi(x).

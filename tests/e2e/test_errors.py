@@ -10,8 +10,14 @@ import torch
 
 def run(code: str, **env) -> subprocess.CompletedProcess:
     """A fresh process, because settings are read once."""
-    return subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=120,
-                          env={**os.environ, **env}, check=False)
+    return subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, **env},
+        check=False,
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex64, torch.complex128])
@@ -41,7 +47,14 @@ except torch.OutOfMemoryError as error:
 print("alive", kept[:3].zero_().cpu().tolist())
 """
     out = run(code, SPYRE_CARD_MEMORY_GIB="1").stdout
-    for part in ("1.00 GiB", "512.00 MiB", "float16[268435456]", "SPYRE_CARD_MEMORY_GIB", "largest", "alive [0.0, 0.0, 0.0]"):
+    for part in (
+        "1.00 GiB",
+        "512.00 MiB",
+        "float16[268435456]",
+        "SPYRE_CARD_MEMORY_GIB",
+        "largest",
+        "alive [0.0, 0.0, 0.0]",
+    ):
         assert part in out, (part, out)
 
 

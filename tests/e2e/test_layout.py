@@ -132,7 +132,10 @@ def test_layout_travels_with_the_tensor():
         assert relative.device_tensor_layout() == layout
     assert copy.deepcopy(x).device_tensor_layout() == layout
     assert torch.ones(2).device_tensor_layout() is None
-    assert torch.empty(512, 256, dtype=torch.float16, device="spyre", device_layout=layout).device_tensor_layout() == layout
+    assert (
+        torch.empty(512, 256, dtype=torch.float16, device="spyre", device_layout=layout).device_tensor_layout()
+        == layout
+    )
 
 
 def test_to_with_the_same_layout_is_the_same_tensor():

@@ -8,8 +8,14 @@ import torch
 
 
 def run(code: str, **env) -> str:
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=300,
-                          env={**os.environ, **env}, check=False)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, **env},
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -19,7 +25,9 @@ def test_import_torch_is_enough_and_starts_nothing():
 
 
 def test_autoload_off_leaves_no_trace():
-    code = "import sys, torch; print(hasattr(torch, 'spyre'), any(m.split('.')[0] == 'torch_spyre' for m in sys.modules))"
+    code = (
+        "import sys, torch; print(hasattr(torch, 'spyre'), any(m.split('.')[0] == 'torch_spyre' for m in sys.modules))"
+    )
     assert run(code, TORCH_DEVICE_BACKEND_AUTOLOAD="0") == "False False"
 
 
@@ -116,8 +124,13 @@ print("bye")
 
 
 def test_unimplemented_settings_warn():
-    done = subprocess.run([sys.executable, "-c", "import torch"], capture_output=True, text=True, check=False,
-                          env={**os.environ, "CO_OPTIMIZING_LX_PLANNING": "1"})
+    done = subprocess.run(
+        [sys.executable, "-c", "import torch"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "CO_OPTIMIZING_LX_PLANNING": "1"},
+    )
     assert "CO_OPTIMIZING_LX_PLANNING is set, but" in done.stderr and done.returncode == 0
 
 

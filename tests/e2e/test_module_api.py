@@ -21,7 +21,7 @@ def test_every_documented_name_exists(name):
 def test_module_keeps_upstreams_shape():
     assert not hasattr(torch.spyre, "_C") and torch.spyre.Scheduling is None
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        torch.spyre.nonsense
+        _ = torch.spyre.nonsense
     from torch_spyre import constants
 
     assert constants.BYTES_IN_STICK == 128 and constants.SEGMENT_SIZE == 2**34 and constants.DEVICE_NAME == "spyre"
@@ -85,7 +85,9 @@ def test_snapshot_opens_in_pytorchs_viewer(tmp_path):
         assert page(snapshot).lstrip().startswith("<!DOCTYPE html>")
     assert _memory_viz.segsum(snapshot) and _memory_viz.trace(snapshot)
     blocks = [block for segment in snapshot["segments"] for block in segment["blocks"]]
-    assert any(block["size"] == x.untyped_storage().nbytes() and block["state"] == "active_allocated" for block in blocks)
+    assert any(
+        block["size"] == x.untyped_storage().nbytes() and block["state"] == "active_allocated" for block in blocks
+    )
     torch.spyre.save_memory_snapshot(tmp_path / "snapshot.pickle")
     assert (tmp_path / "snapshot.pickle").stat().st_size > 0
 

@@ -5,8 +5,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.bool, torch.int8, torch.int16, torch.int32, torch.int64,
-          torch.uint8]
+DTYPES = [
+    torch.float16,
+    torch.bfloat16,
+    torch.float32,
+    torch.bool,
+    torch.int8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+    torch.uint8,
+]
 
 
 def on_card(x):
@@ -42,7 +51,8 @@ def test_all_halves_by_the_vendors_rule():
 
 
 @pytest.mark.parametrize(
-    "value, back", [(1.0, 1.0), (0.5, 0.5), (100.0, 100.0), (1025.0, 1026.0), (2.0**-14, 2.0**-14), (2.0**-15, 2.0**-16)]
+    "value, back",
+    [(1.0, 1.0), (0.5, 0.5), (100.0, 100.0), (1025.0, 1026.0), (2.0**-14, 2.0**-14), (2.0**-15, 2.0**-16)],
 )
 def test_worked_halves(value, back):
     assert on_card(torch.tensor([value], dtype=torch.float16)).item() == back
@@ -109,8 +119,10 @@ def test_padding_is_zero_after_a_whole_write():
 def views(draw):
     """A base shape and a chain of view operations that is legal on it."""
     rank = draw(st.integers(0, 6))
-    shape = tuple(draw(st.sampled_from([1, 2, 3, 5, 7]) if i < rank - 1 else st.sampled_from([1, 3, 64, 65, 130]))
-                  for i in range(rank))
+    shape = tuple(
+        draw(st.sampled_from([1, 2, 3, 5, 7]) if i < rank - 1 else st.sampled_from([1, 3, 64, 65, 130]))
+        for i in range(rank)
+    )
     steps, current = [], list(shape)
     for _ in range(draw(st.integers(0, 3))):
         if not current:
@@ -179,6 +191,8 @@ def test_every_dim_order_holds_every_element(order, sparse, last, seed):
     from torch_spyre._C import SpyreTensorLayout
 
     host = sample((2, 3, 5, last), torch.float16, seed)
-    layout = SpyreTensorLayout(list(host.shape), list(host.stride()), torch.float16, [*order, -1] if sparse else [*order])
+    layout = SpyreTensorLayout(
+        list(host.shape), list(host.stride()), torch.float16, [*order, -1] if sparse else [*order]
+    )
     card = host.to("spyre", device_layout=layout)
     assert torch.equal(card.cpu(), host) and torch.equal(card[:, 1:, ::2].cpu(), host[:, 1:, ::2])

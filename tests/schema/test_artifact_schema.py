@@ -75,7 +75,10 @@ def spoiled(document):
         variant("missing N_", lambda d: config(d).pop("N_")),
         variant("unknown dimension", lambda d: config(d)["N_"].update(z_=4)),
         variant("scale of 2", lambda d: config(d)["labeledDs_"][0].update(scale_=[2, 1])),
-        variant("address as number", lambda d: config(d)["scheduleTree_"][0]["startAddressCoreCorelet_"]["data_"].update({"[0, 0, 0]": -1})),
+        variant(
+            "address as number",
+            lambda d: config(d)["scheduleTree_"][0]["startAddressCoreCorelet_"]["data_"].update({"[0, 0, 0]": -1}),
+        ),
         variant("mask id without mask", lambda d: config(d).update(maskingConstId_=0)),
         variant("nine tensors", lambda d: config(d).update(labeledDs_=config(d)["labeledDs_"] * 3)),
         variant("bad operand", lambda d: config(d)["computeOp_"][0].update(outputLabeledDs=["Tensor2"])),

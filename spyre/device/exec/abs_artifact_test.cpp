@@ -34,7 +34,7 @@ TEST(PublishedAbs, ComputesAbsOnBothCores) {
   for (int i = 0; i < 256; ++i) {
     memory.put(0, i, kFp16, static_cast<float>(i % 2 == 0 ? i : -i));
   }
-  const auto counts = interpret(program, {}, memory);
+  const auto counts = run_both(program, {}, memory);
   ASSERT_TRUE(counts.ok()) << counts.error().to_string();
   for (int i = 0; i < 256; ++i) {
     EXPECT_EQ(memory.get(512, i, kFp16), static_cast<float>(i)) << i;
@@ -50,7 +50,7 @@ TEST(PublishedAbs, ComputesAbsOnBothCores) {
 TEST(PublishedAbs, FaultsNamingCoreAddressAndInstructionWhenMemoryEnds) {
   const DeviceProgram program = published_abs();
   TestMemory memory(384);  // the second half of core 1's input is missing
-  const auto counts = interpret(program, {}, memory);
+  const auto counts = run_both(program, {}, memory);
   ASSERT_FALSE(counts.ok());
   EXPECT_EQ(counts.error().kind, ErrorKind::kDeviceFault);
   EXPECT_THAT(counts.error().message,

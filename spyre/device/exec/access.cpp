@@ -175,12 +175,12 @@ void Sink::raw(const Coordinate& global, uint64_t bits) {
 }
 
 void Sink::value(const Coordinate& global, float value) {
-  raw(global, encode_element(tensor().format, value));
+  raw(global, encode_element(tensor().format, without_nan_sign(value)));
 }
 
 void Sink::lane(const Coordinate& global, int lane, float value) {
   const int64_t stick = operand_.place(global).address & ~(kStick - 1);
-  store_at(stick + lane * element_bytes(tensor()), encode_element(tensor().format, value));
+  store_at(stick + lane * element_bytes(tensor()), encode_element(tensor().format, without_nan_sign(value)));
 }
 
 void Sink::whole_stick(const Coordinate& global, float value) {

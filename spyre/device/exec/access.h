@@ -2,6 +2,8 @@
 
 #include <array>
 #include <bitset>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,6 +34,11 @@ class Fault {
  private:
   std::optional<Error> error_;
 };
+
+/// A result as it is stored: NaN is the quiet one without sign.
+inline float without_nan_sign(float value) {
+  return std::isnan(value) ? std::numeric_limits<float>::quiet_NaN() : value;
+}
 
 /// The element of `tensor` at a local coordinate (one entry per dim of the op, relative to the core's slice):
 /// its distance from the tensor's start in elements.

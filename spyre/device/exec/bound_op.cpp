@@ -38,7 +38,7 @@ void bind_boxes(BoundOp& bound) {
   for (const CoreWork& work : bound.op->cores) {
     Box box;
     for (int d = 0; d < bound.dims(); ++d) {
-      const int64_t slice = bound.extents.per_core[d];
+      const int64_t slice = ceil_div(bound.limit[d], bound.op->dims[d].splits);
       box.lower[d] = std::min(work.slice[d] * slice, bound.limit[d]);
       box.upper[d] = std::min(box.lower[d] + slice, bound.limit[d]);
     }
@@ -117,6 +117,17 @@ Result<BoundOp> bind_op(const DeviceOp& op, const SymbolValues& symbols, int64_t
   SPYRE_TRY(bind_extents(bound, symbols));
   bind_boxes(bound);
   SPYRE_TRY(bind_starts(bound, symbols));
+  bind_groups(bound);
+  return bound;
+}
+
+BoundOp bind_extents_only(const DeviceOp& op) {
+  BoundOp bound;
+  bound.op = &op;
+  bound.tensors = op.tensors;
+  const Status bindable = bind_extents(bound, {});
+  SPYRE_CHECK(bindable.ok(), "an op with dynamic extents is bound before its launch");
+  bind_boxes(bound);
   bind_groups(bound);
   return bound;
 }

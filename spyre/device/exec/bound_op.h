@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "spyre/arch/machine.h"
@@ -25,15 +26,15 @@ struct Box {
 /// An op with everything known: what one execute runs. Start addresses are numbers, the work is that of this
 /// launch.
 ///
-/// Artifacts are laid out for the largest value of a dynamic extent: strides and slices are those of the
-/// maximum, and a launch with less merely stops earlier. Cores whose slice begins past the end have nothing
-/// to do.
+/// Tensors are laid out for the largest value of a dynamic extent, so strides never depend on the launch; the
+/// work is divided at the actual value S, ceil(S / splits) to a slice, and bundles bind start addresses to
+/// match. Cores whose slice begins past the end have nothing to do.
 struct BoundOp {
   const DeviceOp* op = nullptr;
-  int64_t instruction = 0;     ///< how many executes came before it in this run
-  Extents extents;             ///< as declared; they shape memory
-  std::vector<int64_t> limit;  ///< extents of this launch; they bound the work
-  std::vector<Tensor> tensors;
+  int64_t instruction = 0;                  ///< how many executes came before it in this run
+  Extents extents;                          ///< as declared; they shape memory
+  std::vector<int64_t> limit;               ///< extents of this launch; they bound the work
+  std::span<const Tensor> tensors;          ///< of the op
   std::vector<std::vector<int64_t>> start;  ///< [tensor][core position], bytes
   std::vector<Box> boxes;                   ///< [core position]
   /// Cores that share their result, each group in ascending order of the slices of reduced dims. Every core
@@ -57,5 +58,8 @@ Error device_fault(const BoundOp& bound, int core, uint64_t address, std::string
 /// or negative start addresses and on extents outside [1, declared maximum].
 using SymbolValues = std::vector<std::pair<int64_t, int64_t>>;
 Result<BoundOp> bind_op(const DeviceOp& op, const SymbolValues& symbols, int64_t instruction);
+
+/// Binds nothing but the declared extents of an op without dynamic ones: what is known before a launch.
+BoundOp bind_extents_only(const DeviceOp& op);
 
 }  // namespace spyre::exec

@@ -25,4 +25,8 @@ CheckedRun run_checked(const DeviceProgram& program, const LaunchValues& launch,
                        Checker& checker, const OpExecutor& execute = interpret_op,
                        const RunOptions& options = {});
 
+/// The checker alone: it reads no memory, so a launch can be looked at before it runs, by whatever executor.
+CheckedRun check_launch(const DeviceProgram& program, const LaunchValues& launch, Checker& checker,
+                        const RunOptions& options = {});
+
 }  // namespace spyre::exec

@@ -11,9 +11,8 @@ namespace {
 
 class Walker {
  public:
-  Walker(const DeviceProgram& program, const LaunchValues& launch,
-         const std::function<Status(int, const BoundOp&)>& execute)
-      : program_(program), launch_(launch), execute_(execute), loops_(program.loop_count, 0) {}
+  Walker(const DeviceProgram& program, const LaunchValues& launch, const VisitExecute& execute)
+      : launch_(launch), execute_(execute), loops_(program.loop_count, 0) {}
 
   Status walk(const std::vector<Step>& steps) {
     for (const Step& step : steps) {
@@ -56,18 +55,17 @@ class Walker {
   }
 
   Status run(const Execute& execute) {
-    SymbolValues symbols;
+    symbols_.clear();
     for (const Execute::Binding& binding : execute.bindings) {
       SPYRE_ASSIGN_OR_RETURN(const int64_t bound, value(binding.value));
-      symbols.emplace_back(binding.symbol, bound);
+      symbols_.emplace_back(binding.symbol, bound);
     }
-    SPYRE_ASSIGN_OR_RETURN(const BoundOp bound, bind_op(program_.ops[execute.op], symbols, instruction_++));
-    return execute_(execute.op, bound);
+    return execute_(execute.op, symbols_, instruction_++);
   }
 
-  const DeviceProgram& program_;
   const LaunchValues& launch_;
-  const std::function<Status(int, const BoundOp&)>& execute_;
+  const VisitExecute& execute_;
+  SymbolValues symbols_;
   std::vector<int64_t> loops_;
   int64_t instruction_ = 0;
 };
@@ -101,8 +99,7 @@ void run_family(const Work& work) {
 
 }  // namespace
 
-Status walk_program(const DeviceProgram& program, const LaunchValues& launch,
-                    const std::function<Status(int op, const BoundOp&)>& execute) {
+Status walk_program(const DeviceProgram& program, const LaunchValues& launch, const VisitExecute& execute) {
   if (launch.parameters.size() != program.parameters.size()) {
     return Error(ErrorKind::kInvalidArgument,
                  fmt::format("launch: found {} parameters, allowed: {}, as the bundle has",
@@ -139,7 +136,8 @@ Result<RunCounts> interpret(const DeviceProgram& program, const LaunchValues& la
                             const RunOptions& options) {
   RunCounts counts;
   counts.ops.resize(program.ops.size());
-  const auto execute = [&](int op, const BoundOp& bound) -> Status {
+  const auto execute = [&](int op, const SymbolValues& symbols, int64_t instruction) -> Status {
+    SPYRE_ASSIGN_OR_RETURN(const BoundOp bound, bind_op(program.ops[op], symbols, instruction));
     SPYRE_TRY(check_points(bound, options.max_points));
     SPYRE_TRY(interpret_op(bound, memory));
     const OpCounts counted = count_execute(bound, *options.machine);

@@ -13,7 +13,10 @@
 /// one.
 ///
 /// What it defines:
-///  - Elements are widened to fp32, computed in fp32, rounded once to the format of the result.
+///  - Elements are widened to fp32, computed in fp32, rounded once to the format of the result. A result that
+///    is not a number is the quiet NaN without sign, whatever its operands were: which of two NaN operands
+///    survives an addition depends on how a compiler orders them, so signs and payloads of NaN carry no
+///    meaning.
 ///  - Sums run in a fixed order: ascending along the reduced dims (in the order of N_, the last one fastest)
 ///    within a core's slice; the partial results of a group of cores are then added in ascending slice order.
 ///  - An execute is a barrier: its inputs are read before anything is written, and its results are in memory
@@ -31,6 +34,11 @@ struct LaunchValues {
   int64_t pool_base = 0;            ///< address of the bundle's own pool, if it asks for one
 };
 
+/// How many executes the fast executor ran itself, and how many it left to the interpreter.
+struct PathCounts {
+  int64_t fast = 0, interpreted = 0;
+};
+
 struct RunOptions {
   const Machine* machine = &spyre_card();
   /// Points of the iteration space that one execute may have. A program that asks for more faults instead of
@@ -38,16 +46,20 @@ struct RunOptions {
   int64_t max_points = int64_t{1} << 40;
   /// Called after each execute with what it ran and what it counted; for traces and the timing model.
   std::function<void(const BoundOp&, const OpCounts&)> observe;
+  /// Where to add up how executes ran, if anyone asks. The interpreter leaves it alone.
+  PathCounts* paths = nullptr;
 };
 
 /// Runs a program to its end.
 Result<RunCounts> interpret(const DeviceProgram& program, const LaunchValues& launch, CardMemory& memory,
                             const RunOptions& options = {});
 
-/// Walks the steps of a program in execution order with everything bound, loops counted out. What `interpret`
-/// and every other executor runs on.
-Status walk_program(const DeviceProgram& program, const LaunchValues& launch,
-                    const std::function<Status(int op, const BoundOp&)>& execute);
+/// Called for each execute with the number of its op, the values of its symbols, and how many came before.
+using VisitExecute = std::function<Status(int op, const SymbolValues& symbols, int64_t instruction)>;
+
+/// Walks the steps of a program in execution order with every symbol evaluated, loops counted out. What
+/// `interpret` and every other executor runs on.
+Status walk_program(const DeviceProgram& program, const LaunchValues& launch, const VisitExecute& execute);
 
 /// Refuses, as a fault, an execute with more points of work than allowed. What every executor asks first.
 Status check_points(const BoundOp& bound, int64_t allowed);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <span>
 
 #include "spyre/device/exec/access.h"
@@ -29,6 +30,23 @@ void run_layernorm(const Work& work);    ///< exx2, layernormscale, layernormnor
 void run_topk(const Work& work);         ///< topkvalue, topkindex, keepbyindex
 void run_quant_scale(const Work& work);  ///< quantscalepertokenfp8
 void run_shuffle(const Work& work);      ///< LX to LX between cores
+
+/// The expression of a pointwise row over fp32, with its constants: what `run_pointwise` evaluates per point.
+struct PointwiseRow {
+  float (*function)(float x, float y, float z, const float* k) = nullptr;
+  std::array<float, 3> k{};
+  std::array<uint32_t, 3> whole_k{};  ///< the constants of the 32-bit integer ops
+};
+PointwiseRow pointwise_row(const DeviceOp& op);
+
+/// A reduction row: where a fold starts and how it takes in one more value. A mean's result is multiplied by
+/// `reduction_factor`, any other's by 1.
+struct Reducer {
+  float start = 0;
+  float (*fold)(float acc, float x) = nullptr;
+};
+Reducer find_reducer(std::string_view op);
+float reduction_factor(const DeviceOp& op);
 
 /// Dims of the op that the result has, and those it does not.
 struct DimRoles {

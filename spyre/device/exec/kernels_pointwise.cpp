@@ -79,6 +79,15 @@ void run(const Work& work) {
 
 }  // namespace
 
+PointwiseRow pointwise_row(const DeviceOp& op) {
+  PointwiseRow row{.function = find_function<float>(op.info->name)};
+  for (size_t i = 0; i < op.k.size() && i < 3; ++i) {
+    row.k[i] = op.k[i];
+    row.whole_k[i] = static_cast<uint32_t>(op.k[i]);
+  }
+  return row;
+}
+
 void run_pointwise(const Work& work) {
   const DataFormat format = work.bound.output().format;
   if (format == DataFormat::IEEE_INT32 || format == DataFormat::SENUINT32) {

@@ -5,13 +5,6 @@
 #include "spyre/ops/formulas.h"
 
 namespace spyre::exec {
-namespace {
-
-using Fold = float (*)(float acc, float x);
-struct Reducer {
-  float start = 0;
-  Fold fold = nullptr;
-};
 
 Reducer find_reducer(std::string_view op) {
   using namespace formulas;  // NOLINT: rows name formulas unqualified
@@ -23,6 +16,12 @@ Reducer find_reducer(std::string_view op) {
 #include "spyre/ops/table.def"
   return {};
 }
+
+float reduction_factor(const DeviceOp& op) {
+  return op.info->name == "mean" ? op.k[0] : 1.0f;
+}
+
+namespace {
 
 /// Folds every point of `dims` of the group's cores around `g`: within a core in ascending order, then over
 /// the cores in the order of the group. `term(core position in group, point)` gives the value of a point.
@@ -109,7 +108,7 @@ void run_reduction(const Work& work) {
   const Reducer reducer = find_reducer(work.op().info->name);
   SPYRE_CHECK(reducer.fold != nullptr, "a reduction row without an expression");
   const DimRoles roles = roles_by_result(work.bound);
-  const float factor = work.op().info->name == "mean" ? work.op().k[0] : 1.0f;
+  const float factor = reduction_factor(work.op());
   for (const std::vector<int>& group : work.bound.groups) {
     std::vector<Operand> x = operands_of(work, 0, group);
     const auto evaluate = [&](const Coordinate& at) {

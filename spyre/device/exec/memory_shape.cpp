@@ -79,7 +79,7 @@ MemoryShape shape_of(const LaunchArg& arg, int64_t address) {
   MemoryShape shape{.base = address};
   const std::vector<int64_t> host = known_shape(arg);
   const std::vector<int64_t> strides = host_strides(host);
-  const bool mapped = arg.stride_map.size() == arg.device_size.size() && !host.empty();
+  const bool mapped = arg.stride_map.size() == arg.device_size.size() && !arg.device_size.empty() && !host.empty();
   const int64_t lanes = arg.device_size.empty() ? 1 : arg.device_size.back();
   const int64_t lane_step = mapped ? arg.stride_map.back() : -1;
   int64_t stride = kStick;

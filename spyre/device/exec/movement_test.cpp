@@ -109,7 +109,7 @@ TEST(Copy, RestickifyLeavesOutRowsThatMemoryDoesNotHave) {
   for (int64_t i = 0; i < 100 * 64; ++i) {
     memory.put(in, i, kFp16, sample({{"mb", i / 64}, {"out", i % 64}}));
   }
-  const auto counts = interpret(program.value(), {.parameters = {in, out}}, memory);
+  const auto counts = run_both(program.value(), {.parameters = {in, out}}, memory);
   ASSERT_TRUE(counts.ok()) << counts.error().to_string();
   for (int64_t r = 0; r < 100; ++r) {
     for (int64_t k = 0; k < 64; ++k) {
@@ -201,7 +201,7 @@ TEST(Gather, FaultsOnAnIndexPastTheTable) {
   }
   const auto program = read_program({{"sdsc_0.json", write_sdsc(c.op()).dump()}});
   ASSERT_TRUE(program.ok()) << program.error().to_string();
-  const auto counts = interpret(program.value(), {}, c.memory());
+  const auto counts = run_both(program.value(), {}, c.memory());
   ASSERT_FALSE(counts.ok());
   EXPECT_EQ(counts.error().kind, ErrorKind::kDeviceFault);
   EXPECT_EQ(counts.error().message,

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "spyre/device/exec/interpreter.h"
+#include "spyre/device/exec/run_both.h"
 #include "spyre/device/exec/test_memory.h"
 #include "spyre/program/read_program.h"
 #include "spyre/program/test_artifact.h"
@@ -75,7 +75,7 @@ class OpCase {
       ADD_FAILURE() << op_.function << ": " << program.error().to_string();
       return {};
     }
-    const auto counts = interpret(program.value(), {}, memory_);
+    const auto counts = run_both(program.value(), {}, memory_);
     if (!counts.ok()) {
       ADD_FAILURE() << op_.function << ": " << counts.error().to_string();
       return {};

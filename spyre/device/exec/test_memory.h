@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <vector>
@@ -56,6 +57,20 @@ class TestMemory : public CardMemory {
     return bytes;
   }
   std::vector<std::byte>& hbm() { return hbm_; }
+
+  /// Same bytes everywhere; a scratchpad nobody touched holds poison.
+  bool same_bytes(const TestMemory& other) const {
+    const auto poisoned = [](const std::vector<std::byte>& bytes) {
+      return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0xA5}; });
+    };
+    for (size_t core = 0; core < lx_.size(); ++core) {
+      const std::vector<std::byte>&a = lx_[core], &b = other.lx_[core];
+      if (a.empty() || b.empty() ? !poisoned(a) || !poisoned(b) : a != b) {
+        return false;
+      }
+    }
+    return hbm_ == other.hbm_;
+  }
 
   /// Sets or reads element `i` of an array at a byte address.
   void put(uint64_t address, int64_t i, DataFormat format, float value) {

@@ -1,0 +1,265 @@
+// Each rule of the checker: a scene that breaks it and the nearest one that does not. One row is one stick of
+// 128 bytes throughout.
+#include "spyre/device/exec/checker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "spyre/device/exec/op_case.h"
+
+namespace spyre::testing_artifacts {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::IsEmpty;
+
+auto breaks(Rule rule) {
+  return Field(&Finding::rule, rule);
+}
+
+/// Ops that are checked one after the other, as one launch.
+class Scene {
+ public:
+  explicit Scene(const Machine& machine = spyre_card()) : checker_(machine) {
+    checker_.begin_launch(DeviceProgram(), {});
+  }
+
+  Scene& host(int64_t address, int64_t bytes) {
+    checker_.note_host_write(address, bytes, "x");
+    return *this;
+  }
+  Scene& alloc(int64_t address, int64_t bytes) {
+    checker_.note_alloc(address, bytes, "block");
+    return *this;
+  }
+  /// `edit` may drive the card in ways that no artifact passes the reader with.
+  Scene& op(const OpSpec& spec, const std::function<void(BoundOp&)>& edit = {}) {
+    auto program = read_program({{"sdsc_0.json", write_sdsc(spec).dump()}});
+    if (!program.ok()) {
+      ADD_FAILURE() << program.error().to_string();
+      return *this;
+    }
+    programs_.push_back(std::move(program).value());
+    BoundOp bound = bind_op(programs_.back().ops[0], {}, instruction_).value();
+    programs_.back().ops[0].file = "op " + std::to_string(instruction_++);
+    if (edit) {
+      edit(bound);
+    }
+    checker_.check_execute(bound);
+    return *this;
+  }
+  std::vector<Finding> findings() { return checker_.end_launch(); }
+
+ private:
+  Checker checker_;
+  std::deque<DeviceProgram> programs_;
+  int64_t instruction_ = 0;
+};
+
+TensorSpec hbm(int64_t base) {
+  return {.order = {"mb", "out"}, .base = base};
+}
+TensorSpec lx(int64_t base) {
+  return {.order = {"mb", "out"}, .base = base, .lx = true};
+}
+/// Negates `rows` sticks, divided over `cores`.
+OpSpec neg(const TensorSpec& in, const TensorSpec& out, int64_t rows = 4, int64_t cores = 1) {
+  return {.function = "neg", .dims = {{"mb", rows, cores}, {"out", 64}}, .tensors = {in, out}};
+}
+
+constexpr int64_t kX = 0x1000, kY = 0x8000;
+
+TEST(Checker, ReadingWhatTheHostWroteIsFine) {
+  EXPECT_THAT(Scene().host(kX, 512).op(neg(hbm(kX), hbm(kY))).findings(), IsEmpty());
+}
+
+TEST(Checker, ReadingHbmThatNobodyWroteIsFoundToTheStick) {
+  // The host wrote three of the four rows.
+  const auto found = Scene().host(kX, 384).op(neg(hbm(kX), hbm(kY))).findings();
+  ASSERT_THAT(found, ElementsAre(breaks(Rule::kUninitialised)));
+  EXPECT_EQ(found[0].range, (AddressRange{Residence::kHbm, kX + 384, kX + 512}));
+  EXPECT_EQ(found[0].party.op, "neg");
+  EXPECT_EQ(found[0].party.core, 0);
+}
+
+TEST(Checker, ReadingLxThatNobodyWroteIsFound) {
+  const auto found = Scene().op(neg(lx(0), hbm(kY))).findings();
+  ASSERT_THAT(found, ElementsAre(breaks(Rule::kUninitialised)));
+  EXPECT_EQ(found[0].range, (AddressRange{Residence::kLx, 0, 512}));
+}
+
+TEST(Checker, FreedMemoryIsNobodysAgain) {
+  Checker checker;
+  checker.note_alloc(kX, 512, "x");
+  checker.note_host_write(kX, 512, "x");
+  checker.note_free(kX);
+  checker.note_alloc(kY, 512, "y");
+  const auto program = read_program({{"sdsc_0.json", write_sdsc(neg(hbm(kX), hbm(kY))).dump()}}).value();
+  checker.begin_launch(program, {});
+  checker.check_execute(bind_op(program.ops[0], {}, 0).value());
+  EXPECT_THAT(checker.end_launch(), ElementsAre(breaks(Rule::kOutOfBounds), breaks(Rule::kUninitialised)));
+}
+
+TEST(Checker, LxOutlivesALaunch) {
+  Checker checker;
+  checker.note_host_write(kX, 512, "x");
+  const auto first = read_program({{"sdsc_0.json", write_sdsc(neg(hbm(kX), lx(0))).dump()}}).value();
+  const auto second = read_program({{"sdsc_0.json", write_sdsc(neg(lx(0), hbm(kY))).dump()}}).value();
+  for (const DeviceProgram* program : {&first, &second}) {
+    checker.begin_launch(*program, {});
+    checker.check_execute(bind_op(program->ops[0], {}, 0).value());
+    EXPECT_THAT(checker.end_launch(), IsEmpty());
+  }
+}
+
+TEST(Checker, ABufferWrittenOverAnotherIsFoundWhenTheFirstIsRead) {
+  //   a  |0      512|
+  //   b        |256      768|      written while a is still wanted
+  const auto found = Scene()
+                         .host(kX, 512)
+                         .op(neg(hbm(kX), lx(0)))
+                         .op(neg(lx(0), hbm(kY)))
+                         .op(neg(hbm(kX), lx(256)))
+                         .op(neg(lx(0), hbm(kY)))
+                         .findings();
+  ASSERT_THAT(found, ElementsAre(breaks(Rule::kClobbered)));
+  EXPECT_EQ(found[0].party.instruction, 3);
+  ASSERT_TRUE(found[0].other.has_value());
+  EXPECT_EQ(found[0].other->instruction, 2);
+  EXPECT_THAT(found[0].detail, ::testing::HasSubstr("instruction 0"));
+}
+
+TEST(Checker, BuffersBesideEachOtherAreFine) {
+  EXPECT_THAT(Scene()
+                  .host(kX, 512)
+                  .op(neg(hbm(kX), lx(0)))
+                  .op(neg(hbm(kX), lx(512)))
+                  .op(neg(lx(0), hbm(kY)))
+                  .op(neg(lx(512), hbm(kY)))
+                  .findings(),
+              IsEmpty());
+}
+
+TEST(Checker, AResultThatNobodyReadIsNotWrittenOver) {
+  EXPECT_THAT(Scene().host(kX, 512).op(neg(hbm(kX), lx(0))).op(neg(hbm(kX), lx(0))).findings(),
+              ElementsAre(breaks(Rule::kLostResult)));
+  EXPECT_THAT(Scene()
+                  .host(kX, 512)
+                  .op(neg(hbm(kX), lx(0)))
+                  .op(neg(lx(0), hbm(kY)))
+                  .op(neg(hbm(kX), lx(0)))
+                  .findings(),
+              IsEmpty());
+}
+
+TEST(Checker, LeavingAnAllocationIsFound) {
+  const auto found = Scene().alloc(kX, 384).alloc(kY, 512).host(kX, 512).op(neg(hbm(kX), hbm(kY))).findings();
+  ASSERT_THAT(found, ElementsAre(breaks(Rule::kOutOfBounds)));
+  EXPECT_THAT(found[0].detail, ::testing::HasSubstr("block, which is [0x1000, 0x1180)"));
+  EXPECT_THAT(Scene().alloc(kX, 512).alloc(kY, 512).host(kX, 512).op(neg(hbm(kX), hbm(kY))).findings(),
+              IsEmpty());
+}
+
+TEST(Checker, LeavingTheScratchpadIsFound) {
+  // The toy card has 16 sticks of LX: 13 + 4 are too many, 12 + 4 are not.
+  EXPECT_THAT(Scene(toy_card()).host(kX, 512).op(neg(hbm(kX), lx(13 * 128))).findings(),
+              ElementsAre(breaks(Rule::kOutOfBounds)));
+  EXPECT_THAT(Scene(toy_card()).host(kX, 512).op(neg(hbm(kX), lx(12 * 128))).findings(), IsEmpty());
+}
+
+TEST(Checker, LeavingTheAddressSpaceIsFound) {
+  EXPECT_THAT(Scene(toy_card()).host(kX, 512).op(neg(hbm(kX), hbm(8 << 20))).findings(),
+              ElementsAre(breaks(Rule::kOutOfBounds)));
+}
+
+TEST(Checker, TwoCoresDoNotWriteOneStick) {
+  const auto found = Scene()
+                         .host(kX, 512)
+                         .op(neg(hbm(kX), hbm(kY), 4, 2), [](BoundOp& b) { b.start[1][1] = kY + 128; })
+                         .findings();
+  ASSERT_THAT(found, ElementsAre(breaks(Rule::kCoreStart), breaks(Rule::kSharedStick)));
+  EXPECT_EQ(found[1].range, (AddressRange{Residence::kHbm, kY + 128, kY + 256}));
+  EXPECT_EQ(found[1].party.core, 1);
+  EXPECT_EQ(found[1].other->core, 0);
+}
+
+TEST(Checker, CoresThatShareAReductionMayFinishOneStick) {
+  OpSpec sum{.function = "sum",
+             .dims = {{"mb", 2}, {"out", 128, 2}},
+             .tensors = {hbm(kX), {.order = {"mb", "out"}, .scale = {{"out", -2}}, .base = kY}},
+             .accumulator_listed = true};
+  EXPECT_THAT(Scene().host(kX, 512).op(sum).findings(), IsEmpty());
+}
+
+TEST(Checker, ACoreReachesSoFarAndNoFurther) {
+  // The toy card's cores reach 64 KiB: 512 sticks.
+  constexpr int64_t kFar = 0x40000;
+  EXPECT_THAT(Scene(toy_card()).host(kX, 513 * 128).op(neg(hbm(kX), hbm(kFar), 513)).findings(),
+              ElementsAre(breaks(Rule::kSpan), breaks(Rule::kSpan)));
+  EXPECT_THAT(Scene(toy_card()).host(kX, 512 * 128).op(neg(hbm(kX), hbm(kFar), 512)).findings(), IsEmpty());
+}
+
+TEST(Checker, TensorsStartOnSticks) {
+  EXPECT_THAT(
+      Scene().host(kX, 1024).op(neg(hbm(kX), hbm(kY)), [](BoundOp& b) { b.start[0][0] = kX + 8; }).findings(),
+      ElementsAre(breaks(Rule::kMisaligned)));
+}
+
+TEST(Checker, InPlaceMeansElementOnElement) {
+  EXPECT_THAT(Scene().host(kX, 512).op(neg(hbm(kX), hbm(kX))).findings(), IsEmpty());
+  const auto found = Scene().host(kX, 512).op(neg(hbm(kX), hbm(kX + 256))).findings();
+  ASSERT_THAT(found, ElementsAre(breaks(Rule::kPartialOverlap)));
+  EXPECT_EQ(found[0].party.tensor, "Tensor1");
+  EXPECT_EQ(found[0].other->tensor, "Tensor0");
+}
+
+TEST(Checker, AReductionCannotWorkInPlace) {
+  OpSpec sum{.function = "sumnonstick",
+             .dims = {{"mb", 4}, {"out", 64}},
+             .tensors = {hbm(kX), {.order = {"mb", "out"}, .scale = {{"mb", -1}}, .base = kX}},
+             .accumulator_listed = true};
+  EXPECT_THAT(Scene().host(kX, 512).op(sum).findings(), ElementsAre(breaks(Rule::kPartialOverlap)));
+}
+
+TEST(Checker, ACoreReadsOnlyWhatItHolds) {
+  // Core 0 wrote two rows to its LX; then two cores want two rows each.
+  const auto found =
+      Scene().host(kX, 256).op(neg(hbm(kX), lx(0), 2)).op(neg(lx(0), hbm(kY), 4, 2)).findings();
+  ASSERT_THAT(found, ElementsAre(breaks(Rule::kNotHeld)));
+  EXPECT_EQ(found[0].party.core, 1);
+  EXPECT_EQ(found[0].other->core, 0);
+  EXPECT_THAT(Scene().host(kX, 512).op(neg(hbm(kX), lx(0), 4, 2)).op(neg(lx(0), hbm(kY), 4, 2)).findings(),
+              IsEmpty());
+}
+
+TEST(Checker, ProducerAndConsumerStepThroughLxAlike) {
+  // Written as 2 rows of 2 sticks, read as 4 rows of 1: the same bytes, another meaning.
+  const OpSpec wide{.function = "neg", .dims = {{"mb", 2}, {"out", 128}}, .tensors = {hbm(kX), lx(0)}};
+  EXPECT_THAT(Scene().host(kX, 512).op(wide).op(neg(lx(0), hbm(kY))).findings(),
+              ElementsAre(breaks(Rule::kLayout)));
+}
+
+TEST(Checker, ProducerAndConsumerAgreeOnTheFormat) {
+  TensorSpec from = lx(0), to = hbm(kY);
+  from.format = to.format = DataFormat::IEEE_FP32;
+  from.stick_sizes = to.stick_sizes = {32};
+  const OpSpec other{.function = "neg", .dims = {{"mb", 4}, {"out", 32}}, .tensors = {from, to}};
+  EXPECT_THAT(Scene().host(kX, 512).op(neg(hbm(kX), lx(0))).op(other).findings(),
+              ElementsAre(breaks(Rule::kFormat)));
+}
+
+TEST(Checker, TheSameFindingOfManyCoresIsOneWithACount) {
+  const auto found = Scene().op(neg(hbm(kX), hbm(kY), 4, 4)).findings();
+  ASSERT_THAT(found, ElementsAre(breaks(Rule::kUninitialised)));
+  EXPECT_EQ(found[0].occurrences, 4);
+  EXPECT_EQ(
+      to_string(found[0]),
+      "uninitialised: launch 1, op 0 (neg), instruction 0, Tensor0, core 0, HBM [0x1000, 0x1080): reads "
+      "what nobody wrote (4 times)");
+}
+
+}  // namespace
+}  // namespace spyre::testing_artifacts

@@ -1,0 +1,186 @@
+#include <algorithm>
+#include <cstring>
+
+#include "spyre/base/thread_pool.h"
+#include "spyre/device/exec/loop_nest.h"
+
+// Copies move bits. Where both tensors have the same stick dim, runs of whole sticks move at once; where they
+// differ (restickify), squares of sticks are turned.
+namespace spyre::exec {
+namespace {
+
+constexpr int64_t kTilePoints = 16384;
+constexpr int64_t kParallelPoints = 65536;
+
+class RunCopy final : public FastKernel {
+ public:
+  static std::unique_ptr<FastKernel> plan(const FastShape& shape) {
+    auto made = std::make_unique<RunCopy>();
+    made->shape_ = shape;
+    for (const Unit& unit : units_of(shape)) {
+      const LoopNest nest = nest_of({&shape.input(0), &shape.output()}, unit.box, shape.dims());
+      if (nest.axes.empty()) {
+        return nullptr;
+      }
+      made->parts_.push_back({unit, Tiling(nest, kTilePoints, shape.output().lanes)});
+      made->tiles_ = std::max(made->tiles_, made->parts_.back().tiling.tiles());
+    }
+    return made;
+  }
+  bool elementwise() const override { return true; }
+
+  void run(const Places& places) const override {
+    const auto parts = static_cast<int64_t>(parts_.size());
+    parallel_for(parts * tiles_, kParallelPoints / kTilePoints, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const Part& part = parts_[i / tiles_];
+        if (i % tiles_ < part.tiling.tiles()) {
+          copy_tile(part, i % tiles_, places);
+        }
+      }
+    });
+  }
+
+ private:
+  struct Part {
+    Unit unit;
+    Tiling tiling;
+  };
+
+  void copy_tile(const Part& part, int64_t number, const Places& places) const {
+    const LoopNest& nest = part.tiling.nest();
+    const Tile tile = part.tiling.tile(number, {part.unit.base(shape_, places, shape_.op().inputs[0]),
+                                                part.unit.base(shape_, places, shape_.op().output)});
+    const int element = shape_.output().element;
+    for (int64_t row = 0; row < tile.rows; ++row) {
+      const std::byte* from = tile.at[0] + row * nest.axes[1].step[0];
+      std::byte* to = tile.at[1] + row * nest.axes[1].step[1];
+      if (nest.axes[0].step[0] == element) {
+        std::memmove(to, from, tile.run * element);
+      } else {  // one element for the whole run
+        for (int64_t i = 0; i < tile.run; ++i) {
+          std::memcpy(to + i * element, from, element);
+        }
+      }
+    }
+  }
+
+  FastShape shape_;
+  std::vector<Part> parts_;
+  int64_t tiles_ = 0;
+};
+
+/// Turns `rows` rows of `columns` 16-bit elements.
+void turn_block(const std::byte* from, int64_t from_row, std::byte* to, int64_t to_row, int64_t rows,
+                int64_t columns) {
+  // Eight rows of eight, so that a line of the cache is used whole on both sides.
+  constexpr int64_t kSquare = 8;
+  for (int64_t c = 0; c < columns; c += kSquare) {
+    const int64_t last_column = std::min(c + kSquare, columns);
+    for (int64_t r = 0; r < rows; r += kSquare) {
+      const int64_t last_row = std::min(r + kSquare, rows);
+      if (last_row - r == kSquare && last_column - c == kSquare) {
+        uint16_t square[kSquare][kSquare], turned[kSquare][kSquare];
+        for (int64_t i = 0; i < kSquare; ++i) {
+          std::memcpy(square[i], from + (r + i) * from_row + c * 2, sizeof(square[i]));
+        }
+        for (int64_t i = 0; i < kSquare; ++i) {
+          for (int64_t j = 0; j < kSquare; ++j) {
+            turned[i][j] = square[j][i];
+          }
+        }
+        for (int64_t i = 0; i < kSquare; ++i) {
+          std::memcpy(to + (c + i) * to_row + r * 2, turned[i], sizeof(turned[i]));
+        }
+        continue;
+      }
+      for (int64_t i = c; i < last_column; ++i) {
+        for (int64_t j = r; j < last_row; ++j) {
+          std::memcpy(to + i * to_row + j * 2, from + j * from_row + i * 2, 2);
+        }
+      }
+    }
+  }
+}
+
+class TurnSticks final : public FastKernel {
+ public:
+  static std::unique_ptr<FastKernel> plan(const FastShape& shape) {
+    const Geometry &in = shape.input(0), &out = shape.output();
+    if (in.element != 2 || !in.present[out.stick_dim] || !out.present[in.stick_dim]) {
+      return nullptr;
+    }
+    auto made = std::make_unique<TurnSticks>();
+    made->shape_ = shape;
+    made->units_ = units_of(shape);
+    for (const Unit& unit : made->units_) {
+      for (int d = 0; d < shape.dims(); ++d) {
+        if (unit.box.lower[d] % std::max(in.per_step[d], out.per_step[d]) != 0 && unit.box.extent(d) > 0) {
+          return nullptr;
+        }
+      }
+      made->blocks_ = std::max(made->blocks_, made->blocks_of(unit.box));
+    }
+    return made;
+  }
+
+  void run(const Places& places) const override {
+    parallel_for(static_cast<int64_t>(units_.size()) * blocks_, kParallelPoints / 4096,
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) {
+                     const Unit& unit = units_[i / blocks_];
+                     if (i % blocks_ < blocks_of(unit.box)) {
+                       turn(unit, i % blocks_, places);
+                     }
+                   }
+                 });
+  }
+
+ private:
+  /// Coordinates of a block along a dim: a stick along both stick dims, one elsewhere.
+  int64_t block_extent(int d) const {
+    return std::max(shape_.input(0).per_step[d], shape_.output().per_step[d]);
+  }
+
+  int64_t blocks_of(const Box& box) const {
+    int64_t blocks = 1;
+    for (int d = 0; d < shape_.dims(); ++d) {
+      blocks *= ceil_div(box.extent(d), block_extent(d));
+    }
+    return blocks;
+  }
+
+  void turn(const Unit& unit, int64_t number, const Places& places) const {
+    const Geometry &in = shape_.input(0), &out = shape_.output();
+    Coordinate local{}, extent{};
+    for (int d = 0; d < shape_.dims(); ++d) {
+      const int64_t along = ceil_div(unit.box.extent(d), block_extent(d));
+      local[d] = number % along * block_extent(d);
+      extent[d] = std::min(block_extent(d), unit.box.extent(d) - local[d]);
+      number /= along;
+    }
+    turn_block(unit.base(shape_, places, shape_.op().inputs[0]) + in.offset(local, shape_.dims()),
+               in.step[out.stick_dim],
+               unit.base(shape_, places, shape_.op().output) + out.offset(local, shape_.dims()),
+               out.step[in.stick_dim], extent[out.stick_dim], extent[in.stick_dim]);
+  }
+
+  FastShape shape_;
+  std::vector<Unit> units_;
+  int64_t blocks_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<FastKernel> plan_copy(const FastShape& shape) {
+  const Geometry &in = shape.input(0), &out = shape.output();
+  if (in.element != out.element || out.lane == 0 || in.format != out.format) {
+    return nullptr;
+  }
+  if (in.lane == 0 || in.stick_dim == out.stick_dim) {
+    return RunCopy::plan(shape);
+  }
+  return TurnSticks::plan(shape);
+}
+
+}  // namespace spyre::exec

@@ -1,0 +1,303 @@
+#include <algorithm>
+#include <cstring>
+
+#include "spyre/base/thread_pool.h"
+#include "spyre/device/exec/fast_op.h"
+#include "spyre/device/exec/kernels.h"
+
+// A matrix product over the whole iteration space, not core by core: cores share operands, and what they
+// share is widened to fp32 once.
+//
+//     X  [rows, K] codes  ->  fp32, row by row                                       once per block of rows
+//     W  [K, 64] codes    ->  fp32 panels that stay in the cache while rows pass      once per block of rows
+//     C  [rows, 64] fp32, carried across blocks of K, added over the slices of K, rounded once
+//
+// Each element of the result is one chain of additions in ascending k, as the interpreter has it. Products of
+// two 16-bit codes are exact in fp32, so a fused multiply-add and a separate one give the same bits.
+namespace spyre::exec {
+namespace {
+
+constexpr int64_t kDepth = 256;        // of a panel: 64 columns x 256 x 4 bytes
+constexpr int64_t kBlockRows = 1152;   // rows of C that one task carries
+constexpr int64_t kWidened = 1 << 25;  // floats of X held at once
+constexpr int64_t kParallelMacs = 1 << 20;
+
+/// One axis of the product (rows, batches): where each of its points is in every tensor.
+struct Points {
+  std::vector<Coordinate> at;  ///< global; dims of other axes are 0
+};
+
+Points points_of(const std::vector<int>& dims, const std::vector<int64_t>& limit) {
+  Points points{.at = {Coordinate{}}};
+  for (const int d : dims) {
+    std::vector<Coordinate> next;
+    for (const Coordinate& c : points.at) {
+      for (int64_t i = 0; i < limit[d]; ++i) {
+        next.push_back(c);
+        next.back()[d] = i;
+      }
+    }
+    points.at = std::move(next);
+  }
+  return points;
+}
+
+class Matmul final : public FastKernel {
+ public:
+  static std::unique_ptr<FastKernel> plan(const FastShape& shape) {
+    auto made = std::make_unique<Matmul>();
+    return made->init(shape) ? std::move(made) : nullptr;
+  }
+
+  void run(const Places& places) const override {
+    // Blocks of rows, taken as many at a time as may be held widened.
+    for (size_t begin = 0; begin < blocks_.size();) {
+      size_t end = begin;
+      int64_t floats = 0;
+      std::vector<int64_t> at;
+      while (end < blocks_.size() && (end == begin || floats + widened_size(blocks_[end]) <= kWidened)) {
+        at.push_back(floats);
+        floats += widened_size(blocks_[end++]);
+      }
+      const std::unique_ptr<float[]> widened(new float[floats]);
+      widen_blocks(begin, at, widened.get(), places);
+      multiply_blocks(begin, at, widened.get(), places);
+      begin = end;
+    }
+  }
+
+ private:
+  /// Rows of one batch that share W: all of them where W is in HBM, those of one slice where it is in LX.
+  struct Block {
+    int64_t batch = 0, first = 0, rows = 0;
+  };
+
+  bool init(const FastShape& shape) {
+    shape_ = shape;
+    const Geometry &x = shape.input(0), &w = shape.input(1), &out = shape.output();
+    for (const Geometry* g : {&x, &w, &out}) {
+      if (!g->plain || g->format != DataFormat::SEN169_FP16 || g->lane == 0) {
+        return false;
+      }
+    }
+    for (int d = 0; d < shape.dims(); ++d) {
+      if (!out.present[d]) {
+        if (k_ >= 0 || !x.present[d] || !w.present[d]) return false;
+        k_ = d;
+      } else if (w.present[d] && !x.present[d] && d == out.stick_dim) {
+        n_ = d;
+      } else {
+        (w.present[d] ? batches_dims_ : rows_dims_).push_back(d);
+      }
+    }
+    const std::vector<int64_t>& limit = shape.bound->limit;
+    if (k_ < 0 || n_ < 0 || x.stick_dim != k_ || w.stick_dim != n_ || out.stick_dim != n_ ||
+        limit[k_] != shape.bound->extents.total[k_] || limit[n_] % kPanel != 0 || !shape.op().masks.empty()) {
+      return false;
+    }
+    int64_t cores = 1;
+    for (int d = 0; d < shape.dims(); ++d) {
+      weight_[d] = cores;
+      cores *= shape.op().dims[d].splits;
+    }
+    if (cores != shape.cores()) {
+      return false;
+    }
+    core_of_.resize(cores);
+    for (int c = 0; c < shape.cores(); ++c) {
+      int64_t number = 0;
+      for (int d = 0; d < shape.dims(); ++d) {
+        number += shape.op().cores[c].slice[d] * weight_[d];
+      }
+      core_of_[number] = c;
+    }
+    rows_ = points_of(rows_dims_, limit);
+    batches_ = points_of(batches_dims_, limit);
+    x_slice_ = x.residence == Residence::kLx ? shape.bound->extents.per_core[n_] : limit[n_];
+    depth_ = limit[k_];
+    x_row_ = depth_ + 16;  // not a power of two: rows must not meet in one set of the cache
+    cut_blocks();
+    return true;
+  }
+
+  void cut_blocks() {
+    const bool w_in_lx = shape_.input(1).residence == Residence::kLx;
+    const auto rows = static_cast<int64_t>(rows_.at.size());
+    for (int64_t batch = 0; batch < static_cast<int64_t>(batches_.at.size()); ++batch) {
+      for (int64_t first = 0; first < rows;) {
+        int64_t last = first + 1;
+        while (last < rows && last - first < kBlockRows &&
+               (!w_in_lx || slice_number(rows_.at[last]) == slice_number(rows_.at[first]))) {
+          ++last;
+        }
+        blocks_.push_back({batch, first, last - first});
+        first = last;
+      }
+    }
+  }
+
+  /// The number of the slice that holds a point; each belongs to one core.
+  int64_t slice_number(const Coordinate& g) const {
+    int64_t number = 0;
+    for (int d = 0; d < shape_.dims(); ++d) {
+      number += g[d] / shape_.bound->extents.per_core[d] * weight_[d];
+    }
+    return number;
+  }
+
+  Coordinate point(int64_t batch, int64_t row, int64_t n, int64_t k) const {
+    Coordinate g{};
+    for (const int d : rows_dims_) g[d] = rows_.at[row][d];
+    for (const int d : batches_dims_) g[d] = batches_.at[batch][d];
+    g[n_] = n;
+    g[k_] = k;
+    return g;
+  }
+
+  /// The stick of a tensor that holds a point, as the core of that point sees it.
+  std::byte* stick_at(int tensor, const Coordinate& g, const Places& places) const {
+    const Geometry& geometry = shape_.geometry[tensor];
+    if (geometry.residence == Residence::kHbm) {
+      return places.origin[tensor] + geometry.offset(g, shape_.dims());
+    }
+    const int core = core_of_[slice_number(g)];
+    Coordinate local{};
+    for (int d = 0; d < shape_.dims(); ++d) {
+      local[d] = g[d] - shape_.boxes[core].lower[d];
+    }
+    return places.at(tensor, core) + geometry.offset(local, shape_.dims());
+  }
+
+  // ---- X
+
+  int64_t planes() const { return ceil_div(shape_.bound->limit[n_], x_slice_); }
+  int64_t widened_size(const Block& block) const { return planes() * block.rows * x_row_; }
+
+  /// X of a block, once for each copy of it that cores have in their scratchpads.
+  void widen_blocks(size_t first, const std::vector<int64_t>& at, float* widened,
+                    const Places& places) const {
+    const Geometry& x = shape_.input(0);
+    const int64_t slice = shape_.bound->extents.per_core[k_];
+    for (size_t b = 0; b < at.size(); ++b) {
+      const Block& block = blocks_[first + b];
+      parallel_for(planes() * block.rows, std::max<int64_t>(65536 / depth_, 1),
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t i = begin; i < end; ++i) {
+                       float* to = widened + at[b] + i * x_row_;
+                       for (int64_t k = 0; k < depth_; k += slice) {
+                         const Coordinate g =
+                             point(block.batch, block.first + i % block.rows, i / block.rows * x_slice_, k);
+                         const std::byte* from = stick_at(shape_.op().inputs[0], g, places);
+                         for (int64_t j = 0; j < slice; j += kPanel) {
+                           shape_.vectors->widen(from + j / kPanel * x.step[k_], to + k + j, kPanel);
+                         }
+                       }
+                     }
+                   });
+    }
+  }
+
+  // ---- C
+
+  void multiply_blocks(size_t first, const std::vector<int64_t>& at, const float* widened,
+                       const Places& places) const {
+    const int64_t panels = shape_.bound->limit[n_] / kPanel;
+    const int64_t macs = blocks_[first].rows * kPanel * depth_;
+    parallel_for(static_cast<int64_t>(at.size()) * panels, std::max<int64_t>(kParallelMacs / macs, 1),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) {
+                     const int64_t b = i / panels;
+                     multiply_panel(blocks_[first + b], widened + at[b], i % panels * kPanel, places);
+                   }
+                 });
+  }
+
+  struct Scratch {
+    std::vector<float> packed, partial, total;
+  };
+  static Scratch& scratch() {
+    thread_local Scratch mine;
+    return mine;
+  }
+
+  /// All rows of a block, one panel of columns.
+  void multiply_panel(const Block& block, const float* widened, int64_t n, const Places& places) const {
+    const float* x = widened + n / x_slice_ * block.rows * x_row_;
+    const int64_t slice = shape_.bound->extents.per_core[k_];
+    Scratch& mine = scratch();
+    const int64_t size = block.rows * kPanel;
+    mine.partial.resize(std::max<size_t>(mine.partial.size(), size));
+    mine.total.resize(std::max<size_t>(mine.total.size(), size));
+    for (int64_t k = 0; k < depth_; k += slice) {
+      float* partial = k == 0 ? mine.total.data() : mine.partial.data();
+      multiply_slice(block, x, n, k, slice, partial, places);
+      if (k > 0) {
+        for (int64_t i = 0; i < size; ++i) {
+          mine.total[i] += partial[i];
+        }
+      }
+    }
+    store(block, n, mine.total.data(), places);
+  }
+
+  /// One slice of K, from zero.
+  void multiply_slice(const Block& block, const float* x, int64_t n, int64_t first, int64_t slice, float* c,
+                      const Places& places) const {
+    const VectorKernels& vectors = *shape_.vectors;
+    const int64_t stride = shape_.input(1).step[k_];
+    const std::byte* w = stick_at(shape_.op().inputs[1], point(block.batch, block.first, n, first), places);
+    MatmulTile tile{.x_row = x_row_};
+    if (block.rows <= vectors.matmul_rows) {
+      tile.x = x + first;
+      tile.rows = static_cast<int>(block.rows);
+      tile.depth = slice;
+      tile.c = c;
+      tile.fresh = true;
+      return vectors.multiply_codes(tile, w, stride);
+    }
+    std::vector<float>& packed = scratch().packed;
+    packed.resize(kDepth * kPanel);
+    for (int64_t k = 0; k < slice; k += kDepth) {
+      tile.depth = std::min(kDepth, slice - k);
+      tile.fresh = k == 0;
+      vectors.pack(w + k * stride, stride, tile.depth, packed.data());
+      for (int64_t r = 0; r < block.rows; r += vectors.matmul_rows) {
+        tile.x = x + r * x_row_ + first + k;
+        tile.rows = static_cast<int>(std::min<int64_t>(vectors.matmul_rows, block.rows - r));
+        tile.c = c + r * kPanel;
+        vectors.multiply(tile, packed.data());
+      }
+    }
+  }
+
+  /// Rounds and writes: once in HBM, or to every core that shares the result.
+  void store(const Block& block, int64_t n, const float* total, const Places& places) const {
+    const int64_t slice = shape_.bound->extents.per_core[k_];
+    const bool in_lx = shape_.output().residence == Residence::kLx;
+    for (int64_t r = 0; r < block.rows; ++r) {
+      for (int64_t k = 0; k < (in_lx ? depth_ : slice); k += slice) {
+        shape_.vectors->narrow(
+            total + r * kPanel,
+            stick_at(shape_.op().output, point(block.batch, block.first + r, n, k), places), kPanel);
+      }
+    }
+  }
+
+  FastShape shape_;
+  int k_ = -1, n_ = -1;
+  std::vector<int> rows_dims_, batches_dims_;
+  Points rows_, batches_;
+  Coordinate weight_{};       ///< of a dim's slice in the number of a slice
+  std::vector<int> core_of_;  ///< [slice number]
+  std::vector<Block> blocks_;
+  int64_t depth_ = 0, x_row_ = 0;
+  int64_t x_slice_ = 0;  ///< columns that use the same copy of X
+};
+
+}  // namespace
+
+std::unique_ptr<FastKernel> plan_matmul(const FastShape& shape) {
+  return Matmul::plan(shape);
+}
+
+}  // namespace spyre::exec

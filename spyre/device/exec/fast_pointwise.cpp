@@ -1,0 +1,190 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "spyre/base/thread_pool.h"
+#include "spyre/device/exec/access.h"
+#include "spyre/device/exec/kernels.h"
+#include "spyre/device/exec/loop_nest.h"
+#include "spyre/program/element.h"
+
+namespace spyre::exec {
+namespace {
+
+constexpr int64_t kTilePoints = 16384;
+constexpr int64_t kParallelPoints = 65536;  // less is not worth waking another thread
+
+/// A function of one 16-bit code: all its values.
+using CodeTable = std::array<uint16_t, 65536>;
+
+bool same_sticks(const FastShape& shape) {
+  const Geometry& out = shape.output();
+  const auto fits = [&](const Geometry& g) {
+    return g.plain && g.format == out.format && (g.lane == 0 || g.stick_dim == out.stick_dim);
+  };
+  const auto inputs = static_cast<int>(shape.op().inputs.size());
+  for (int i = 0; i < inputs; ++i) {
+    if (!fits(shape.input(i))) {
+      return false;
+    }
+  }
+  return fits(out) && out.lane != 0 && inputs >= 1 && inputs <= 3;
+}
+
+void apply_table(const Tile& tile, const LoopNest& nest, const CodeTable& table) {
+  const bool splat = nest.axes[0].step[0] == 0;
+  for (int64_t row = 0; row < tile.rows; ++row) {
+    const auto* from = reinterpret_cast<const uint16_t*>(tile.at[0] + row * nest.axes[1].step[0]);
+    auto* to = reinterpret_cast<uint16_t*>(tile.at[1] + row * nest.axes[1].step[1]);
+    if (splat) {
+      std::fill_n(to, tile.run, table[*from]);
+      continue;
+    }
+#pragma GCC unroll 8
+    for (int64_t i = 0; i < tile.run; ++i) {
+      to[i] = table[from[i]];
+    }
+  }
+}
+
+class Pointwise final : public FastKernel {
+ public:
+  bool elementwise() const override { return true; }
+
+  static std::unique_ptr<FastKernel> plan(const FastShape& shape) {
+    const DeviceOp& op = shape.op();
+    if (!same_sticks(shape)) {
+      return nullptr;
+    }
+    auto made = std::make_unique<Pointwise>();
+    made->shape_ = shape;
+    made->op_ = pointwise_row(op);
+    if (op.inputs.size() == 1 && shape.output().format == DataFormat::SEN169_FP16) {
+      made->fill_table();
+    } else {
+      made->kernel_ = shape.vectors->pointwise(op.info->name, shape.output().format);
+      if (made->kernel_ == nullptr) {
+        return nullptr;
+      }
+    }
+    std::vector<const Geometry*> tensors;
+    for (const int input : op.inputs) {
+      tensors.push_back(&made->shape_.geometry[input]);
+    }
+    tensors.push_back(&made->shape_.output());
+    for (const Unit& unit : units_of(shape)) {
+      const LoopNest nest = nest_of(tensors, unit.box, shape.dims());
+      if (nest.axes.empty()) {
+        return nullptr;
+      }
+      made->units_.push_back({unit, Tiling(nest, kTilePoints, shape.output().lanes)});
+      made->tiles_per_unit_ = std::max(made->tiles_per_unit_, made->units_.back().tiling.tiles());
+    }
+    return made;
+  }
+
+  void run(const Places& places) const override {
+    const auto units = static_cast<int64_t>(units_.size());
+    const int64_t points = units_.empty() ? 1 : std::max<int64_t>(units_[0].tiling.points_per_tile(), 1);
+    parallel_for(units * tiles_per_unit_, std::max<int64_t>(kParallelPoints / points, 1),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) {
+                     const Part& part = units_[i / tiles_per_unit_];
+                     if (i % tiles_per_unit_ < part.tiling.tiles()) {
+                       run_tile(part, i % tiles_per_unit_, places);
+                     }
+                   }
+                 });
+    for (auto mask = shape_.op().masks.rbegin(); mask != shape_.op().masks.rend(); ++mask) {
+      for (const Part& part : units_) {
+        fill_masked(*mask, part.unit, places);
+      }
+    }
+  }
+
+ private:
+  struct Part {
+    Unit unit;
+    Tiling tiling;
+  };
+
+  void fill_table() {
+    table_ = std::make_unique<CodeTable>();
+    for (uint32_t code = 0; code < table_->size(); ++code) {
+      (*table_)[code] = static_cast<uint16_t>(value_of_row(decode_element(DataFormat::SEN169_FP16, code)));
+    }
+  }
+
+  /// The code the row gives when every input is `x`.
+  uint32_t value_of_row(float x) const {
+    return encode_element(shape_.output().format, without_nan_sign(op_.function(x, x, x, op_.k.data())));
+  }
+
+  void run_tile(const Part& part, int64_t number, const Places& places) const {
+    const LoopNest& nest = part.tiling.nest();
+    std::array<std::byte*, kMaxOperands> base{};
+    const int inputs = nest.operands - 1;
+    for (int i = 0; i < inputs; ++i) {
+      base[i] = part.unit.base(shape_, places, shape_.op().inputs[i]);
+    }
+    base[inputs] = part.unit.base(shape_, places, shape_.op().output);
+    const Tile tile = part.tiling.tile(number, base);
+    if (table_) {
+      return apply_table(tile, nest, *table_);
+    }
+    PointwiseTile work{.out = tile.at[inputs],
+                       .out_row = nest.axes[1].step[inputs],
+                       .run = tile.run,
+                       .rows = tile.rows,
+                       .k = shape_.output().format == DataFormat::IEEE_INT32 ||
+                                    shape_.output().format == DataFormat::SENUINT32
+                                ? static_cast<const void*>(op_.whole_k.data())
+                                : op_.k.data()};
+    for (int i = 0; i < inputs; ++i) {
+      work.in[i] = tile.at[i];
+      work.splat[i] = nest.axes[0].step[i] == 0;
+      work.in_row[i] = nest.axes[1].step[i];
+    }
+    kernel_(work);
+  }
+
+  /// Masked coordinates read as one value in every input, so that the result is one value too.
+  void fill_masked(const Mask& mask, const Unit& unit, const Places& places) const {
+    const Geometry& out = shape_.output();
+    const uint32_t code = value_of_row(mask.value);
+    std::byte* base = unit.base(shape_, places, shape_.op().output);
+    Box box = unit.box;
+    box.lower[mask.dim] = std::max(box.lower[mask.dim], mask.start);
+    box.upper[mask.dim] = std::min(box.upper[mask.dim], mask.start + mask.count);
+    std::vector<int> dims;
+    for (int d = 0; d < shape_.dims(); ++d) {
+      dims.push_back(d);
+    }
+    Coordinate g{};
+    const Fault none;
+    for_each_point(box, dims, g, none, [&](const Coordinate& at) {
+      Coordinate local{};
+      for (int d = 0; d < shape_.dims(); ++d) {
+        local[d] = at[d] - unit.box.lower[d];
+      }
+      std::memcpy(base + out.offset(local, shape_.dims()) + local[out.stick_dim] % out.lanes * out.lane,
+                  &code, out.element);
+    });
+  }
+
+  FastShape shape_;
+  PointwiseRow op_;
+  std::vector<Part> units_;
+  int64_t tiles_per_unit_ = 0;
+  std::unique_ptr<CodeTable> table_;
+  PointwiseKernel kernel_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<FastKernel> plan_pointwise(const FastShape& shape) {
+  return Pointwise::plan(shape);
+}
+
+}  // namespace spyre::exec

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "spyre/device/exec/fast_op.h"
+
+/// Loops over a box with the address arithmetic hoisted.
+///
+/// A box becomes axes, innermost first: the lanes of a stick, then one axis for each dim (sticks along the
+/// stick dim). Two neighbouring axes merge where every tensor steps through them as through one, so that most
+/// ops end up with one or two long axes:
+///
+///     f16[128, 256] in HBM, stick along the second    lanes 64, rows 128, sticks 4   ->   one axis of 32768
+///     the same minus f16[128, 1]                      lanes 64, rows 128 x sticks 4       (a value per row)
+namespace spyre::exec {
+
+inline constexpr int kMaxOperands = 4;  ///< of a nest: inputs, then the output
+
+struct Axis {
+  int64_t extent = 1;
+  std::array<int64_t, kMaxOperands> step{};  ///< bytes
+};
+
+struct LoopNest {
+  std::vector<Axis> axes;  ///< innermost first, at least two
+  int operands = 0;
+
+  int64_t points() const;
+};
+
+/// The nest of a box over tensors of one stick dim. Empty axes if the box cuts a stick.
+LoopNest nest_of(const std::vector<const Geometry*>& tensors, const Box& box, int dims);
+
+/// Two axes of a nest at once: what kernels get.
+struct Tile {
+  std::array<std::byte*, kMaxOperands> at{};
+  int64_t run = 0;   ///< points of the first axis
+  int64_t rows = 0;  ///< points of the second
+};
+
+/// A nest cut into tiles of a bounded number of points, numbered.
+class Tiling {
+ public:
+  /// `run_grain`: runs are cut only at multiples of it.
+  Tiling(LoopNest nest, int64_t points_per_tile, int64_t run_grain);
+
+  const LoopNest& nest() const { return nest_; }
+  int64_t tiles() const { return tiles_; }
+  int64_t points_per_tile() const { return run_ * rows_; }
+  Tile tile(int64_t number, const std::array<std::byte*, kMaxOperands>& base) const;
+
+ private:
+  LoopNest nest_;
+  int64_t run_ = 1, rows_ = 1;  // of a whole tile
+  int64_t run_pieces_ = 1, row_pieces_ = 1, tiles_ = 0;
+};
+
+}  // namespace spyre::exec

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "spyre/arch/data_format.h"
+
+/// The inner loops of the fast executor, compiled once for each instruction set.
+///
+/// Everything here gives the bits that the interpreter's rules give. Rows of `spyre/ops/table.def` are
+/// instantiated inside each instruction set's namespace, where the compiler turns their expressions into
+/// vector code; nothing is written twice. Elements are widened and rounded by `spyre/layout/sen169-inl.h`.
+namespace spyre::exec {
+
+/// A pointwise row over rows of sticks. All strides in bytes.
+struct PointwiseTile {
+  const std::byte* in[3] = {};
+  bool splat[3] = {};      ///< one element stands for the whole run
+  int64_t in_row[3] = {};  ///< from one row to the next
+  std::byte* out = nullptr;
+  int64_t out_row = 0;
+  int64_t run = 0;  ///< elements of a row, whole sticks
+  int64_t rows = 0;
+  const void* k = nullptr;  ///< three constants of the row's type
+};
+using PointwiseKernel = void (*)(const PointwiseTile& tile);
+
+/// Folds `count` sticks, `stride` bytes apart, lane by lane into `acc`.
+using FoldSticksKernel = void (*)(const std::byte* first, int64_t stride, int64_t count, float* acc);
+
+/// Rows that fold along their sticks, kFoldRows at a time.
+inline constexpr int kFoldRows = 16;
+struct FoldRows {
+  const std::byte* row[kFoldRows] = {};  ///< first stick of each
+  int64_t stride = 0;                    ///< bytes from stick to stick
+  int64_t sticks = 0;
+  int64_t masked_from = 0, masked_to = 0;  ///< elements of each row that read as `masked`
+  float masked = 0;
+};
+/// Folds each row, element by element, into its entry of `acc`.
+using FoldRowsKernel = void (*)(const FoldRows& rows, float* acc);
+
+/// A tile of a matrix product: kPanel columns, a few rows.
+inline constexpr int kPanel = 64;
+struct MatmulTile {
+  const float* x = nullptr;  ///< row r, element k at x[r * x_row + k]
+  int64_t x_row = 0;
+  int rows = 0;  ///< at most MatmulKernels::rows
+  int64_t depth = 0;
+  float* c = nullptr;  ///< row r, column j at c[r * kPanel + j]
+  bool fresh = false;  ///< starts from zero rather than from what `c` holds
+};
+
+struct VectorKernels {
+  std::string_view name;  ///< Highway's name of the instruction set
+
+  /// Kernels of a row; null where there is none for the format.
+  PointwiseKernel (*pointwise)(std::string_view op, DataFormat format);
+  FoldSticksKernel (*fold_sticks)(std::string_view op, DataFormat format);
+  FoldRowsKernel (*fold_rows)(std::string_view op, DataFormat format);
+
+  /// SEN169 to fp32 and back, `n` a multiple of 64. Results that are NaN lose their sign.
+  void (*widen)(const std::byte* from, float* to, int64_t n);
+  void (*narrow)(const float* from, std::byte* to, int64_t n);
+
+  int matmul_rows;
+  /// Brings `depth` rows of kPanel codes, `stride` bytes apart, into the order `multiply` reads.
+  void (*pack)(const std::byte* w, int64_t stride, int64_t depth, float* packed);
+  /// c = [c +] x * w, each element's products added in ascending order.
+  void (*multiply)(const MatmulTile& tile, const float* packed);
+  /// The same, from the codes: for so few rows that packing would cost more than it saves.
+  void (*multiply_codes)(const MatmulTile& tile, const std::byte* w, int64_t stride);
+};
+
+/// The instruction sets that this build has and this processor can run, best first. Never empty.
+std::span<const VectorKernels> vector_kernels();
+
+}  // namespace spyre::exec
