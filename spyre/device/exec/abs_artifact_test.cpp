@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "spyre/device/exec/interpreter.h"
+#include "spyre/device/exec/run_both.h"
 #include "spyre/device/exec/test_memory.h"
 #include "spyre/program/read_program.h"
 

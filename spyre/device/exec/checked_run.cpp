@@ -28,11 +28,13 @@ CheckedRun check_launch(const DeviceProgram& program, const LaunchValues& launch
                         const RunOptions& options) {
   CheckedRun run;
   checker.begin_launch(program, launch);
-  run.status = walk_program(program, launch, [&](int, const BoundOp& bound) -> Status {
+  const auto step = [&](int op, const SymbolValues& symbols, int64_t instruction) -> Status {
+    SPYRE_ASSIGN_OR_RETURN(const BoundOp bound, bind_op(program.ops[op], symbols, instruction));
     SPYRE_TRY(check_points(bound, options.max_points));
     checker.check_execute(bound);
     return Status();
-  });
+  };
+  run.status = walk_program(program, launch, step);
   run.findings = run.status.ok() ? checker.end_launch() : checker.abandon_launch();
   return run;
 }
