@@ -6,6 +6,7 @@
 #include "spyre/opspec/lower.h"
 #include "spyre/passes/assign_layouts.h"
 #include "spyre/passes/eliminate_dead_code.h"
+#include "spyre/passes/pad_contractions.h"
 #include "spyre/passes/plan_pool.h"
 #include "spyre/passes/select_ops.h"
 
@@ -22,6 +23,8 @@ Status optimize(Graph& graph, const CompileOptions& /*options*/, PassLog& log) {
   SPYRE_TRY(log.run("eliminate-dead-code", graph,
                     [](Graph& g) { return without_failure(g, eliminate_dead_code); }));
   SPYRE_TRY(log.run("select-ops", graph, select_ops));
+  SPYRE_TRY(
+      log.run("pad-contractions", graph, [](Graph& g) { return without_failure(g, pad_contractions); }));
   SPYRE_TRY(log.run("assign-layouts", graph, [](Graph& g) { return assign_layouts(g); }));
   // Only now is it known where dimensions end, and with it which loops are two.
   SPYRE_TRY(log.run("cut-loops", graph, cut_loops));

@@ -185,7 +185,8 @@ std::vector<HostAxis> host_axes(const DeviceLayout& layout) {
   }
   for (size_t d = 0; d + 1 < rank; ++d) {
     const bool walked = layout.stride_map[d] > 0 && layout.device_size[d] > 1;
-    if (walked && static_cast<int>(d) != tile) axes.push_back({layout.stride_map[d], static_cast<int>(d), false});
+    if (walked && static_cast<int>(d) != tile)
+      axes.push_back({layout.stride_map[d], static_cast<int>(d), false});
   }
   if (lane_stride > 0) axes.push_back({lane_stride, tile, true});
   std::stable_sort(axes.begin(), axes.end(),

@@ -61,8 +61,18 @@ class StickRules {
     return Status();
   }
 
+  // Single elements convert by whole 16-bit sticks: the 32-bit side needs a pair of sticks for each.
+  Status single_conversion() const {
+    if (op_.op.op != "dl16tofp32" && op_.op.op != "fp32todl16") return Status();
+    const DeviceAccess& wide = op_.op.op == "dl16tofp32" ? *output_ : *inputs_[0];
+    return stick_pair(wide) != nullptr
+               ? Status()
+               : Status(unsupported("a single 32-bit element needs a pair of sticks"));
+  }
+
   Status conversion() const {
-    if (inputs_[0] == nullptr || output_ == nullptr || inputs_[0]->lane < 0) return Status();
+    if (inputs_[0] == nullptr || output_ == nullptr) return Status();
+    if (inputs_[0]->lane < 0) return single_conversion();
     using enum ElementArrangement;
     const ElementArrangement from = input_layout(0)->element_arrangement,
                              to = output_layout()->element_arrangement;
@@ -177,6 +187,13 @@ class StickRules {
 };
 
 }  // namespace
+
+const AccessDim* stick_pair(const DeviceAccess& access) {
+  const auto pair = std::find_if(access.dims.begin(), access.dims.end(), [](const AccessDim& d) {
+    return d.loop < 0 && d.indirect.empty() && d.offset == 0 && d.size == 2;
+  });
+  return pair == access.dims.end() ? nullptr : &*pair;
+}
 
 bool is_restickify(const NormalOp& op) {
   if (op.op.op != "identity" || op.input(0).lane == op.output().lane) return false;

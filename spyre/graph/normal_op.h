@@ -21,6 +21,9 @@ struct NormalOp {
   const DeviceAccess& output() const { return access.operands.back(); }
 };
 
+/// The dimension of two sticks that a single 32-bit element has for conversions, if it has one.
+const AccessDim* stick_pair(const DeviceAccess& access);
+
 /// A copy that turns the stick to another dimension, or one that moves between whole sticks and one element
 /// per stick; the card has an operation of its own for it, in 16 bits only.
 bool is_restickify(const NormalOp& op);

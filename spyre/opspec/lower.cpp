@@ -56,6 +56,8 @@ class OpLowering {
     SPYRE_ASSIGN_OR_RETURN(normal_, normalize_op(node_, layouts));
     restickify_ = is_restickify(normal_);
     if (restickify_) give_lanes_a_loop();
+    const OpInfo* info = find_op(op.op);
+    if (info != nullptr && info->family == OpFamily::kConversion) give_single_elements_a_stick();
     if (loops().empty()) give_one_loop();
     return Status();
   }
@@ -74,6 +76,23 @@ class OpLowering {
     room->loop = lane;
     single.lane = lane;
     single.dims.insert(single.dims.begin(), {.size = 1, .loop = lane, .tile = true});
+  }
+
+  // A conversion of single elements runs over the sticks they lie in.
+  void give_single_elements_a_stick() {
+    if (normal_.output().lane >= 0 || normal_.input(0).lane >= 0) return;
+    const int lane = static_cast<int>(loops().size());
+    normal_.access.loops.push_back({.name = "lane", .extent = 1});
+    for (DeviceAccess& access : normal_.access.operands) {
+      access.lane = lane;
+      if (const AccessDim* pair = stick_pair(access)) {
+        AccessDim& dim = access.dims[static_cast<size_t>(pair - access.dims.data())];
+        dim.loop = lane;
+        dim.tile = true;
+      } else {
+        access.dims.insert(access.dims.begin(), {.size = 1, .loop = lane, .tile = true});
+      }
+    }
   }
 
   // A single element still takes one step.
