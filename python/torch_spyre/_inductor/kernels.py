@@ -1,0 +1,144 @@
+"""Kernels at run time: from graph text to something that runs, cached in memory and on disk."""
+
+import functools
+import hashlib
+import os
+
+import torch
+from torch._inductor.async_compile import AsyncCompile
+from torch._inductor.runtime.cache_dir_utils import cache_dir
+
+from torch_spyre import _C
+from torch_spyre._inductor.errors import SpyreUnsupportedError
+
+
+def compile_graph(text: str):
+    """The C++ compiler. Tests put another reader of the same text here."""
+    if not hasattr(_C, "compile_graph"):
+        raise SpyreUnsupportedError("this build of torch_spyre has no compiler")
+    return _C.compile_graph(text)
+
+
+@functools.cache
+def compiler_id() -> str:
+    """Changes with the compiler and with this package: part of the key of cached graphs."""
+    from torch._inductor.custom_graph_pass import get_hash_for_files
+
+    here = os.path.dirname(__file__)
+    sources = sorted(os.path.join(here, name) for name in os.listdir(here) if name.endswith(".py"))
+    return f"{_C.__version__}-{_C.__revision__}-{get_hash_for_files(tuple(sources)).hex()}"
+
+
+@functools.lru_cache(maxsize=1024)
+def _compiled(text: str, compiler):
+    return compiler(text)
+
+
+def compile_for_codegen(text: str):
+    return _compiled(text, compile_graph)
+
+
+def empty_with_layout(size, stride, dtype, fields, device):
+    device_size, stride_map, device_dtype, arrangement = fields
+    layout = _C.SpyreTensorLayout(
+        device_size,
+        stride_map,
+        getattr(_C.DataFormats, device_dtype),
+        getattr(_C.ElementArrangement, arrangement),
+    )
+    return _C.spyre_empty_with_layout(list(size), list(stride), dtype, layout, torch.device(device))
+
+
+def reinterpret_tensor(tensor, size, stride, offset):
+    """A view of the wrapper's buffers; graphs may mix the card's tensors and the host's."""
+    if tensor.device.type != "spyre":
+        return torch._C._dynamo.guards._reinterpret_tensor(tensor, size, stride, offset)
+    return _C.reinterpret_tensor(tensor, list(size), list(stride), offset)
+
+
+class LoadedKernel:
+    """A compiled kernel and what it expects of its inputs.
+
+    Most inputs arrive as compiled for: guards see to that. Gradients and saved activations are not known when their
+    graph is compiled; one with another layout is copied into the expected one, and back if the kernel changes it.
+    """
+
+    def __init__(self, name: str, text: str, offsets: list[int] | None):
+        self.name, self.text = name, text
+        self._kernel = compile_for_codegen(text)
+        self._offsets = offsets or [0] * len(self._kernel.inputs)
+        self._layouts = _input_layouts(text)
+        self._mutated = _mutated_inputs(text, self._kernel.inputs)
+
+    def run(self, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> None:
+        fitted = [self._fit(i, tensor) for i, tensor in enumerate(inputs)]
+        self._kernel.run(fitted, outputs)
+        for name, given, used in zip(self._kernel.inputs, inputs, fitted, strict=True):
+            if given is not used and name in self._mutated:
+                given.copy_(used)
+
+    def _fit(self, position: int, tensor: torch.Tensor) -> torch.Tensor:
+        name = self._kernel.inputs[position]
+        offset, expected = self._offsets[position], self._layouts[name]
+        found = tensor.device_tensor_layout()
+        if tensor.storage_offset() == offset and (expected is None or _same_layout(found, expected)):
+            return tensor
+        if expected is None or offset == 0:
+            fresh = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device)
+            if expected is not None:
+                fresh = empty_with_layout(tensor.shape, tensor.stride(), tensor.dtype, expected, tensor.device)
+            return fresh.copy_(tensor)
+        raise SpyreUnsupportedError(
+            f"{self.name}: input {name} lies at element {tensor.storage_offset()} of its storage with {found}; "
+            f"the kernel was compiled for element {offset} and {expected}"
+        )
+
+
+def _same_layout(layout, fields) -> bool:
+    device_size, stride_map, device_dtype, arrangement = fields
+    return (
+        list(layout.device_size) == device_size
+        and list(layout.stride_map) == stride_map
+        and str(layout.device_dtype).endswith("." + device_dtype)
+        and str(layout.element_arrangement).endswith("." + arrangement)
+    )
+
+
+def _input_layouts(text: str) -> dict[str, tuple | None]:
+    import ast
+    import re
+
+    found = {}
+    for name, layout in re.findall(r"^  input (\w+) : [^\n]*?stride=\[[^\]]*\](?: layout=(\([^\n]*\)))?$", text, re.M):
+        quoted = re.sub(r"([A-Z]\w+)", r"'\1'", layout) if layout else None
+        found[name] = ast.literal_eval(quoted) if quoted else None
+    return found
+
+
+def _mutated_inputs(text: str, inputs) -> set[str]:
+    last = text.rstrip().splitlines()[-2].strip()
+    returned = {n.strip() for n in last.removeprefix("return").split(",")}
+    return returned & set(inputs)
+
+
+class SpyreAsyncCompile(AsyncCompile):
+    """The wrapper's ``async_compile``: kernels of the card, and those of the CPU in mixed graphs."""
+
+    def sdsc(self, name: str, text: str, offsets: list[int] | None = None) -> LoadedKernel:
+        kernel = LoadedKernel(name, text, offsets)
+        _save(name, text, kernel)
+        return kernel
+
+
+def _save(name: str, text: str, kernel: LoadedKernel) -> None:
+    """Leaves the graph and the artifacts where a person can look: ``<inductor cache>/inductor-spyre/<hash>_<name>``."""
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    directory = os.path.join(cache_dir(), "inductor-spyre", f"{digest}_{name}"[:120])
+    if os.path.exists(os.path.join(directory, "graph.ir")):
+        return
+    os.makedirs(directory, exist_ok=True)
+    kernel._kernel.save(directory)
+    temporary = os.path.join(directory, f".graph.{os.getpid()}")
+    with open(temporary, "w") as file:
+        file.write(text)
+    os.replace(temporary, os.path.join(directory, "graph.ir"))
