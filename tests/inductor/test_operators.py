@@ -8,7 +8,7 @@ H = torch.float16
 
 
 def half(*shape):
-    return torch.randn(*shape, dtype=H)
+    return torch.randn(shape, dtype=H)
 
 
 def positive(*shape):
@@ -162,7 +162,7 @@ MOVEMENT = {
         lambda x, i, y: x.index_put((i,), y),
         lambda: [half(10, 64), torch.tensor([1, 7]), half(2, 64)],
     ),
-    "zeros": (lambda x: x + torch.zeros(4, 64, dtype=H, device=x.device), lambda: [half(4, 64)]),
+    "zeros": (lambda x: torch.maximum(x, torch.zeros(4, 64, dtype=H, device=x.device)), lambda: [half(4, 64)]),
     "full_like": (lambda x: torch.full_like(x, 3.0), lambda: [half(4, 64)]),
     "arange_half": (lambda x: x + torch.arange(64, dtype=H, device=x.device), lambda: [half(4, 64)]),
     "clone": (lambda x: x.clone(), lambda: [half(4, 64)]),

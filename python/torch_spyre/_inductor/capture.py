@@ -148,6 +148,8 @@ class BodyRecorder(DefaultHandler):
 
     def reduction(self, dtype, src_dtype, reduction_type, value):
         values = value if isinstance(value, (tuple, list)) else (value,)
+        if any(isinstance(v, (tuple, list)) for v in values):
+            raise SpyreUnsupportedError(f"a reduction of tuples ({reduction_type})")
         operands = " ".join(self._operand(v, values) for v in values)
         return self._value(f"reduce.{reduction_type} {operands}{self._attribute_text()}", dtype)
 
@@ -164,12 +166,17 @@ class BodyRecorder(DefaultHandler):
         default = torch.bool if isinstance(arg, bool) else torch.int64 if isinstance(arg, int) else torch.float32
         return self.constant(arg, kinds[0] if kinds else default)
 
+    def fma(self, x, y, z):
+        return self.add(self.mul(x, y), z)
+
     def _default(self, name, args, kwargs):
         attributes = {k: float(v) for k, v in kwargs.items() if isinstance(v, (int, float))}
         if len(attributes) != len(kwargs):
             raise SpyreUnsupportedError(f"the operation {name} with the options {sorted(kwargs)}")
         operands = [self._operand(a, args) for a in args]
         kinds = [self.types[o] for o in operands]
+        if name.startswith("bitwise_") and set(kinds) == {torch.bool}:
+            name = name.replace("bitwise_", "logical_")
         if name in COMPARISONS or name in LOGICAL:
             dtype = torch.bool
         else:

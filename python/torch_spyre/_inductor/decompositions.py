@@ -152,8 +152,8 @@ def ceil(x):
 def sign(x):
     if x.dtype == torch.bool:
         return x.clone()
-    zero = torch.zeros_like(x)
-    return torch.where(x > 0, zero + 1, torch.where(x < 0, zero - 1, zero))
+    negative = torch.where(x < 0, torch.full_like(x, -1), torch.zeros_like(x))
+    return torch.where(x > 0, torch.ones_like(x), negative)
 
 
 @_form(aten._scaled_dot_product_fused_attention_overrideable.default)

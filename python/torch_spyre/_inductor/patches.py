@@ -150,11 +150,13 @@ def _inductor_settings() -> dict:
         "emulate_precision_casts": False,
         "epilogue_fusion": False,
         "fallback_random": True,  # random numbers come from the card's generator
+        "joint_graph_constant_folding": False,  # folds by running operators on the card while compiling
         "layout_optimization": False,  # channels-last is a GPU preference
         "loop_ordering_after_fusion": False,
         "online_softmax": False,  # a two-value reduction the card does not have
         "permute_fusion": False,
         "reorder_for_locality": False,
+        "reorder_for_peak_memory": False,  # counts host bytes, and would take bundles apart
         "split_reductions": False,  # one reduction is one device operation
         "unroll_reductions_threshold": 1,  # or small matmuls become sums of products
         "pre_grad_custom_pass": fx_passes.BeforeAutograd(),

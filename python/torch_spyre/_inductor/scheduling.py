@@ -140,7 +140,7 @@ class SpyreScheduling(BaseScheduling):
         wrapper.src_to_kernel[region.text] = name
         origins, details = get_kernel_metadata(list(nodes), wrapper)
         offsets = f", offsets={region.offsets}" if any(region.offsets) else ""
-        body = f"async_compile.sdsc({name!r}, r'''\n{region.text}'''{offsets})"
+        body = f"async_compile.sdsc({name!r}, r'''{region.text}'''{offsets})"
         wrapper.define_kernel(name, body, f"{origins}\n{details}", gpu=False)
         return name
 
