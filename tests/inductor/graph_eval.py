@@ -18,13 +18,14 @@ _TYPES = {name: getattr(torch, name) for name in
 # compiler does: a test that passes here has not leant on an operation the card lacks.
 _PLAIN = {
     **{name: getattr(torch, name) for name in (
-        "abs", "add", "exp", "floor", "log", "logical_and", "logical_not", "logical_or", "maximum", "minimum", "mul",
-        "neg", "reciprocal", "relu", "rsqrt", "sigmoid", "sqrt", "square", "sub", "tanh", "where")},
+        "abs", "add", "ceil", "cos", "erf", "exp", "floor", "log", "logical_and", "logical_not", "logical_or", "maximum",
+        "minimum", "mul", "neg", "pow", "reciprocal", "relu", "rsqrt", "sigmoid", "sign", "sin", "sqrt", "square",
+        "sub", "tanh", "where")},
     "logical_xor": torch.ne,
     "truediv": torch.true_divide,
 }
 _WITH_CONSTANTS = ("clamp", "softplus", "gelu", "silu", "layernormscale", "layernormnorm")
-_REDUCTIONS = ("sum", "mean", "max", "min", "prod", "dot", "exx2")
+_REDUCTIONS = ("sum", "mean", "max", "min", "prod", "dot", "exx2", "any", "argmax", "argmin")
 
 
 def refused(graph: "Graph") -> tuple[str, str] | None:
@@ -172,6 +173,10 @@ def _reduce(op: str, args: list[torch.Tensor], outer: int, k: dict[str, float]) 
         return x.amax(-1) if op == "max" else x.amin(-1)
     if op == "prod":
         return x.prod(-1)
+    if op in ("argmax", "argmin"):
+        return getattr(x, op)(-1)
+    if op == "any":
+        return (x != 0).any(-1)
     if op == "dot":
         return (x * flat[1]).sum(-1)
     if op == "exx2":

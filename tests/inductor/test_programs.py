@@ -83,12 +83,12 @@ def test_another_device_layout_recompiles(compiled):
 
 
 def test_an_unknown_operator_runs_on_the_cpu_and_is_counted(compiled):
-    compiled.check(lambda x: torch.special.i0(x + 1) * 2, half(4, 64).float(), fallbacks=["aten::special_i0.out"])
+    compiled.check(lambda x: torch.special.i0(x + 1) * 2, half(4, 64).float(), fallbacks=["aten::i0.out"])
     assert len(compiled.texts) == 2, "one kernel before the operator on the CPU, one after"
 
 
 def test_an_operator_the_compiler_refuses_runs_on_the_cpu(compiled):
-    compiled.check(lambda x: torch.sin(x + 1) * torch.sin(x), half(4, 64), fallbacks=["aten::sin.out"])
+    compiled.check(lambda x: torch.lgamma(x + 4) * torch.lgamma(x + 5), half(4, 64), fallbacks=["aten::lgamma.out"])
     assert len(compiled.texts) == 2
 
 
@@ -96,8 +96,8 @@ def test_cumulative_sums_run_on_the_cpu(compiled):
     compiled.check(lambda x: (x + 1).cumsum(-1), half(4, 64), fallbacks=["aten::cumsum.out"], atol=0.1)
 
 
-def test_the_largest_value_comes_from_the_card_and_its_index_from_the_cpu(compiled):
-    compiled.check(lambda x: tuple(x.max(-1)), half(4, 64), fallbacks=["aten::argmax.out"])
+def test_the_largest_value_comes_with_its_index(compiled):
+    compiled.check(lambda x: tuple(x.max(-1)), half(4, 64))
 
 
 def test_a_graph_may_mix_the_card_and_the_cpu(compiled):
@@ -106,7 +106,7 @@ def test_a_graph_may_mix_the_card_and_the_cpu(compiled):
 
     x, y = half(4, 64), half(4, 64)
     a, b = torch.compile(f)(x.to("spyre"), y)
-    torch.testing.assert_close(a, (x + 1) * 2 + y, rtol=1e-2, atol=1e-2)
+    assert_near(a, (x + 1) * 2 + y)
     assert_near(b, x * y)
 
 
@@ -181,8 +181,8 @@ def test_gradients_flow_through_forward_and_backward_kernels(compiled):
     found = torch.compile(module)(x.to("spyre"))
     found.sum().backward()
     assert_near(found.detach(), expected.detach())
-    for (name, a), b in zip(reference.named_parameters(), module.parameters(), strict=True):
-        assert_near(b.grad, a.grad, rtol=5e-2, atol=5e-2, msg=lambda m, n=name: f"{n}: {m}")
+    for a, b in zip(reference.parameters(), module.parameters(), strict=True):
+        assert_near(b.grad, a.grad, 5e-2, 5e-2)
 
 
 def test_attention_has_a_gradient(compiled):

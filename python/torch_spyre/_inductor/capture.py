@@ -283,7 +283,7 @@ def capture_region(
     """The text of one region.
 
     ``needed``: base buffers read after the region. ``existing``: base buffers that exist before it, apart from graph
-    inputs. ``layout_of``: the device layout of an existing tensor, None where it is the standard one.
+    inputs. ``layout_of``: the device layout of an existing tensor.
     """
 
     def place(buffer_name: str) -> Place:

@@ -94,16 +94,6 @@ def fused_rms_norm(x, normalized_shape, weight, eps):
     return (out if weight is None else out * weight), rstd
 
 
-@_form(aten.any.default, aten.any.dim, aten.any.dims)
-def any_true(x, dim=None, keepdim=False):
-    return torch.amax((x != 0).to(torch.float16), _dims(x, dim), keepdim) != 0
-
-
-@_form(aten.all.default, aten.all.dim, aten.all.dims)
-def all_true(x, dim=None, keepdim=False):
-    return torch.amin((x != 0).to(torch.float16), _dims(x, dim), keepdim) != 0
-
-
 def _dims(x, dim) -> list[int]:
     if dim is None:
         return list(range(x.dim()))
@@ -141,19 +131,6 @@ def max_dim(x, dim, keepdim=False):
 @_form(aten.min.dim)
 def min_dim(x, dim, keepdim=False):
     return torch.amin(x, dim, keepdim), torch.argmin(x, dim, keepdim)
-
-
-@_form(aten.ceil.default)
-def ceil(x):
-    return torch.neg(torch.floor(torch.neg(x))) if x.is_floating_point() else x.clone()
-
-
-@_form(aten.sign.default)
-def sign(x):
-    if x.dtype == torch.bool:
-        return x.clone()
-    negative = torch.where(x < 0, torch.full_like(x, -1), torch.zeros_like(x))
-    return torch.where(x > 0, torch.ones_like(x), negative)
 
 
 @_form(aten._scaled_dot_product_fused_attention_overrideable.default)

@@ -1,8 +1,11 @@
 """Kernels at run time: from graph text to something that runs, cached in memory and on disk."""
 
+import ast
 import functools
 import hashlib
+import logging
 import os
+import re
 
 import torch
 from torch._inductor.async_compile import AsyncCompile
@@ -12,11 +15,16 @@ from torch_spyre import _C
 from torch_spyre._inductor.errors import SpyreUnsupportedError
 
 
+log = logging.getLogger(__name__)
+
+
 def compile_graph(text: str):
     """The C++ compiler. Tests put another reader of the same text here."""
-    if not hasattr(_C, "compile_graph"):
-        raise SpyreUnsupportedError("this build of torch_spyre has no compiler")
-    return _C.compile_graph(text)
+    try:
+        return _C.compile_graph(text)
+    except RuntimeError as error:
+        refused = re.match(r"\S+: node '(\w+)'", str(error))
+        raise SpyreUnsupportedError(str(error), refused.group(1) if refused else None) from error
 
 
 @functools.cache
@@ -27,6 +35,12 @@ def compiler_id() -> str:
     here = os.path.dirname(__file__)
     sources = sorted(os.path.join(here, name) for name in os.listdir(here) if name.endswith(".py"))
     return f"{_C.__version__}-{_C.__revision__}-{get_hash_for_files(tuple(sources)).hex()}"
+
+
+@functools.cache
+def eager_layout(size: tuple, stride: tuple, dtype: torch.dtype):
+    """How a tensor lies that nobody chose a layout for: the result of an eager operator, say."""
+    return torch.empty_strided(size, stride, dtype=dtype, device="spyre").device_tensor_layout()
 
 
 @functools.lru_cache(maxsize=1024)
@@ -80,14 +94,14 @@ class LoadedKernel:
     def _fit(self, position: int, tensor: torch.Tensor) -> torch.Tensor:
         name = self._kernel.inputs[position]
         offset, expected = self._offsets[position], self._layouts[name]
+        if tensor.device.type != "spyre":  # a number that a mixed graph left on the CPU
+            tensor = tensor.to("spyre")
         found = tensor.device_tensor_layout()
-        if tensor.storage_offset() == offset and (expected is None or _same_layout(found, expected)):
+        if tensor.storage_offset() == offset and _same_layout(found, expected):
             return tensor
-        if expected is None or offset == 0:
-            fresh = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device)
-            if expected is not None:
-                fresh = empty_with_layout(tensor.shape, tensor.stride(), tensor.dtype, expected, tensor.device)
-            return fresh.copy_(tensor)
+        if offset == 0:
+            log.debug("%s: input %s is copied from %s to %s", self.name, name, found, expected)
+            return empty_with_layout(tensor.shape, tensor.stride(), tensor.dtype, expected, tensor.device).copy_(tensor)
         raise SpyreUnsupportedError(
             f"{self.name}: input {name} lies at element {tensor.storage_offset()} of its storage with {found}; "
             f"the kernel was compiled for element {offset} and {expected}"
@@ -104,14 +118,10 @@ def _same_layout(layout, fields) -> bool:
     )
 
 
-def _input_layouts(text: str) -> dict[str, tuple | None]:
-    import ast
-    import re
-
+def _input_layouts(text: str) -> dict[str, tuple]:
     found = {}
-    for name, layout in re.findall(r"^  input (\w+) : [^\n]*?stride=\[[^\]]*\](?: layout=(\([^\n]*\)))?$", text, re.M):
-        quoted = re.sub(r"([A-Z]\w+)", r"'\1'", layout) if layout else None
-        found[name] = ast.literal_eval(quoted) if quoted else None
+    for name, layout in re.findall(r"^  input (\w+) : .* layout=(\(.*\))$", text, re.M):
+        found[name] = ast.literal_eval(re.sub(r"([A-Z]\w+)", r"'\1'", layout))
     return found
 
 

@@ -137,19 +137,21 @@ def _broadcast(a, b):
 
 @_lowering(aten.mean)
 def mean(x, axis=None, keepdim=False, *, dtype=None):
-    """One reduction that knows its factor, in the type of its input."""
+    """One reduction that knows its factor, in the type of its input. Over several axes: a sum, then the factor."""
     if dtype is not None:
         x = to_dtype(x, dtype)
     kwargs = _make_reduction_inner(x, axis=axis, keepdims=keepdim, dtype=None, override_return_dtype=None)
     count = 1
     for extent in kwargs["reduction_ranges"]:
         count *= V.graph.sizevars.guard_int(extent)
+    device, kind, factor = x.get_device(), x.get_dtype(), 1.0 / max(count, 1)
+    inner, outer, reduced = kwargs["inner_fn"], kwargs["ranges"], kwargs["reduction_ranges"]
     if count == 1:
-        return _pointwise(x, kwargs["ranges"], lambda i: kwargs["inner_fn"](i, [0] * len(kwargs["reduction_ranges"])))
-    return _reduction(
-        "mean", x.get_dtype(), x.get_device(), kwargs["inner_fn"], kwargs["ranges"], kwargs["reduction_ranges"],
-        {"scaling_factor": 1.0 / count},
-    )
+        return _pointwise(x, outer, lambda i: inner(i, [sympy.Integer(0)] * len(reduced)))
+    if sum(1 for extent in reduced if extent != 1) == 1:
+        return _reduction("mean", kind, device, inner, outer, reduced, {"scaling_factor": factor})
+    load = _reduction("sum", kind, device, inner, outer, reduced).make_loader()
+    return _pointwise(x, outer, lambda i: ops.mul(load(i), ops.constant(factor, kind)))
 
 
 @_lowering(spyre.exx2)
@@ -196,9 +198,8 @@ def softplus(x, beta=1, threshold=20):
 
 
 def _clamp(x, low, high):
-    limits = torch.finfo(torch.float16)
-    low, high = limits.min if low is None else low, limits.max if high is None else high
-    return _unary("clamp", x, min=float(low), max=float(high))
+    bounds = {"min": low, "max": high}
+    return _unary("clamp", x, **{name: float(bound) for name, bound in bounds.items() if bound is not None})
 
 
 def _numbers(*values) -> bool:

@@ -7,11 +7,13 @@ compilation for the card is limited to it (``enable_spyre_context``); the rest a
 import contextlib
 import copy
 import functools
+import logging
 import threading
 from unittest import mock
 
 import torch
 
+log = logging.getLogger(__name__)
 _state = threading.local()
 
 
@@ -270,4 +272,5 @@ def compile_inner(gm, example_inputs, then, **kwargs):
                 refusal = _refusal_in(error)
                 if refusal is None or refusal.key in _state.refused:
                     raise
+                log.info("on the CPU instead: %s", refusal)
                 _state.refused.add(refusal.key)

@@ -107,8 +107,7 @@ class SpyreScheduling(BaseScheduling):
             region = self._capture(nodes, wrapper)
             return region, kernels.compile_for_codegen(region.text)
         except SpyreUnsupportedError as error:
-            buffer = V.graph.name_to_buffer.get(error.node) if error.node else None
-            origin = capture.fx_node(buffer) if buffer is not None else None
+            origin = _origin_of(error.node)
             if origin is None or not config.cpu_fallback_on_refusal:
                 raise
             raise patches.Refused(patches.operator_key(origin), str(error)) from error
@@ -143,6 +142,14 @@ class SpyreScheduling(BaseScheduling):
         body = f"async_compile.sdsc({name!r}, r'''{region.text}'''{offsets})"
         wrapper.define_kernel(name, body, f"{origins}\n{details}", gpu=False)
         return name
+
+
+def _origin_of(name: str | None):
+    """The FX node behind a node of the graph text; the compiler numbers the steps it makes of one (buf3, buf3_1)."""
+    for candidate in (name, re.sub(r"_\d+$", "", name or "")):
+        if candidate in V.graph.name_to_buffer:
+            return capture.fx_node(V.graph.name_to_buffer[candidate])
+    return None
 
 
 def _known() -> set[str]:

@@ -5,6 +5,8 @@ from torch._inductor import ir
 from torch._inductor.codegen.wrapper import PythonWrapperCodegen, SubgraphPythonWrapperCodegen
 from torch._inductor.virtualized import V
 
+from torch_spyre._inductor import capture, kernels, real_inputs
+
 
 class SpyrePythonWrapperCodegen(PythonWrapperCodegen):
     """Knows, while the wrapper is written, which device tensors exist and how they lie."""
@@ -47,11 +49,17 @@ class SpyrePythonWrapperCodegen(PythonWrapperCodegen):
         return self.existing_buffers | extern
 
     def layout_of(self, name: str):
-        """The device layout of a tensor that exists; None: the standard one."""
+        """The device layout of a tensor that exists; of one nobody has seen yet, the one it most likely has."""
         if name in self.device_layouts:
             return self.device_layouts[name]
         tensor = self._real_input(name)
-        return tensor.device_tensor_layout() if tensor is not None else None
+        if tensor is not None:
+            return tensor.device_tensor_layout()
+        inputs = V.graph.graph_inputs
+        spec = inputs[name] if name in inputs else V.graph.get_buffer(name)
+        size = tuple(capture.static_int(s) for s in spec.get_size())
+        stride = tuple(capture.static_int(s) for s in spec.get_stride())
+        return kernels.eager_layout(size, stride, spec.get_dtype())
 
     def input_offset(self, name: str) -> int:
         tensor = self._real_input(name)
@@ -59,11 +67,9 @@ class SpyrePythonWrapperCodegen(PythonWrapperCodegen):
 
     def _real_input(self, name: str) -> torch.Tensor | None:
         """The caller's tensor behind a graph input, when this compilation has seen it."""
-        from torch_spyre._inductor.real_inputs import real_input
-
         if name not in V.graph.graph_inputs:
             return None
-        return real_input(V.graph.graph_input_names.index(name), V.graph.graph_inputs[name])
+        return real_inputs.real_input(V.graph.graph_input_names.index(name), V.graph.graph_inputs[name])
 
 
 def _last(enum) -> str:
