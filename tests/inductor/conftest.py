@@ -24,3 +24,9 @@ def fresh_compiler_state():
 def compiled(monkeypatch):
     """Compiles with the evaluator in place of the C++ compiler and records every graph text."""
     return harness.use_evaluator(monkeypatch)
+
+
+@pytest.fixture(params=["evaluator", "card"])
+def both(request, monkeypatch):
+    """The same test twice: with the evaluator, and with the C++ compiler and the emulated card."""
+    return (harness.use_evaluator if request.param == "evaluator" else harness.use_compiler)(monkeypatch)

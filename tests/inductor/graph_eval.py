@@ -91,7 +91,7 @@ def parse(text: str) -> Graph:
             graph = Graph(line.split()[1])
         elif line.startswith(("input ", "buffer ")):
             match = re.fullmatch(
-                r"(input|buffer) (\w+) : (\w+)\[([^\]]*)\] stride=\[([^\]]*)\](?: layout=(\(.*\)))?", line)
+                r"(input|buffer) (\w+) : (\w+)\[([^\]]*)\] stride=\[([^\]]*)\](?: offset=\d+)?(?: layout=(\(.*\)))?", line)
             assert match, f"cannot read {line!r}"
             kind, name, dtype, size, stride, layout = match.groups()
             assert name not in graph.buffers, f"{name} is declared twice"

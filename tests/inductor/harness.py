@@ -60,3 +60,17 @@ def use_evaluator(monkeypatch) -> Recorder:
 
     monkeypatch.setattr(kernels, "compile_graph", compile_graph)
     return recorder
+
+
+def use_compiler(monkeypatch) -> Recorder:
+    from torch_spyre._inductor import kernels
+
+    recorder, compiler = Recorder(), kernels.compile_graph
+
+    def compile_graph(text):
+        kernel = compiler(text)
+        recorder.texts.append(text)
+        return kernel
+
+    monkeypatch.setattr(kernels, "compile_graph", compile_graph)
+    return recorder

@@ -176,7 +176,7 @@ ALL = {**POINTWISE, **BROADCAST_AND_VIEWS, **REDUCTIONS, **PRODUCTS, **MOVEMENT}
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_compiled_operator_equals_the_cpu(compiled, name):
+def test_compiled_operator_equals_the_cpu(both, name):
     function, make = ALL[name]
-    compiled.check(function, *make())
-    assert compiled.texts, "nothing was compiled for the card"
+    both.check(function, *make())
+    assert both.texts, "nothing was compiled for the card"

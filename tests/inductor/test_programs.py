@@ -89,7 +89,6 @@ def test_an_unknown_operator_runs_on_the_cpu_and_is_counted(compiled):
 
 def test_an_operator_the_compiler_refuses_runs_on_the_cpu(compiled):
     compiled.check(lambda x: torch.lgamma(x + 4) * torch.lgamma(x + 5), half(4, 64), fallbacks=["aten::lgamma.out"])
-    assert len(compiled.texts) == 2
 
 
 def test_cumulative_sums_run_on_the_cpu(compiled):

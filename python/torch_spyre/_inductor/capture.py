@@ -194,7 +194,6 @@ class Region:
     text: str
     inputs: list[str]
     outputs: list[str]  # new buffers that are needed outside; mutated inputs are not among them
-    offsets: list[int]  # of the inputs in their storages
     local: list[str] = field(default_factory=list)  # buffers that never leave the region
 
 
@@ -264,11 +263,12 @@ def node_text(buffer: ir.ComputedBuffer, recorder: BodyRecorder) -> list[str]:
     return [f"  {head} {{", *(f"    {line}" for line in recorder.lines), "  }"]
 
 
-def _declaration(kind: str, name: str, layout) -> str:
+def _declaration(kind: str, name: str, layout=None, offset: int = 0) -> str:
     spec = V.graph.get_buffer(name) if name not in V.graph.graph_inputs else V.graph.graph_inputs[name]
     size = [static_int(s) for s in spec.get_size()]
     stride = [static_int(s) for s in spec.get_stride()]
     text = f"  {kind} {name} : {dtype_name(spec.get_dtype())}{size} stride={stride}"
+    text += f" offset={offset}" if offset else ""
     return text + (f" layout={layout_text(layout)}" if layout is not None else "")
 
 
@@ -305,14 +305,13 @@ def capture_region(
     outputs = [m for m in made if m in needed]
     mutated = [w for w in written if w not in made]
     lines = [f"graph {name} {{"]
-    lines += [_declaration("input", n, layout_of(n)) for n in inputs]
-    lines += [_declaration("buffer", n, None) for n in made]
+    lines += [_declaration("input", n, layout_of(n), place(n).offset) for n in inputs]
+    lines += [_declaration("buffer", n) for n in made]
     lines += nodes
     lines += [f"  return {', '.join([*outputs, *mutated])}", "}"]
     return Region(
         text="\n".join(lines) + "\n",
         inputs=inputs,
         outputs=outputs,
-        offsets=[place(n).offset for n in inputs],
         local=[m for m in made if m not in needed],
     )

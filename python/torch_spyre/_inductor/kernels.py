@@ -77,11 +77,10 @@ class LoadedKernel:
     graph is compiled; one with another layout is copied into the expected one, and back if the kernel changes it.
     """
 
-    def __init__(self, name: str, text: str, offsets: list[int] | None):
+    def __init__(self, name: str, text: str):
         self.name, self.text = name, text
         self._kernel = compile_for_codegen(text)
-        self._offsets = offsets or [0] * len(self._kernel.inputs)
-        self._layouts = _input_layouts(text)
+        self._expected = _input_places(text)
         self._mutated = _mutated_inputs(text, self._kernel.inputs)
 
     def run(self, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> None:
@@ -93,7 +92,7 @@ class LoadedKernel:
 
     def _fit(self, position: int, tensor: torch.Tensor) -> torch.Tensor:
         name = self._kernel.inputs[position]
-        offset, expected = self._offsets[position], self._layouts[name]
+        offset, expected = self._expected[name]
         if tensor.device.type != "spyre":  # a number that a mixed graph left on the CPU
             tensor = tensor.to("spyre")
         found = tensor.device_tensor_layout()
@@ -118,10 +117,11 @@ def _same_layout(layout, fields) -> bool:
     )
 
 
-def _input_layouts(text: str) -> dict[str, tuple]:
+def _input_places(text: str) -> dict[str, tuple[int, tuple]]:
+    """By input: its offset in its storage and its layout, as the text declares them."""
     found = {}
-    for name, layout in re.findall(r"^  input (\w+) : .* layout=(\(.*\))$", text, re.M):
-        found[name] = ast.literal_eval(re.sub(r"([A-Z]\w+)", r"'\1'", layout))
+    for name, offset, layout in re.findall(r"^  input (\w+) : .*?(?: offset=(\d+))? layout=(\(.*\))$", text, re.M):
+        found[name] = int(offset or 0), ast.literal_eval(re.sub(r"([A-Z]\w+)", r"'\1'", layout))
     return found
 
 
@@ -134,8 +134,8 @@ def _mutated_inputs(text: str, inputs) -> set[str]:
 class SpyreAsyncCompile(AsyncCompile):
     """The wrapper's ``async_compile``: kernels of the card, and those of the CPU in mixed graphs."""
 
-    def sdsc(self, name: str, text: str, offsets: list[int] | None = None) -> LoadedKernel:
-        kernel = LoadedKernel(name, text, offsets)
+    def sdsc(self, name: str, text: str) -> LoadedKernel:
+        kernel = LoadedKernel(name, text)
         _save(name, text, kernel)
         return kernel
 

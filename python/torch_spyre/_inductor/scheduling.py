@@ -138,8 +138,7 @@ class SpyreScheduling(BaseScheduling):
         name = f"sdsc_{_graph_name(nodes)}_{hashlib.sha256(region.text.encode()).hexdigest()[:8]}"
         wrapper.src_to_kernel[region.text] = name
         origins, details = get_kernel_metadata(list(nodes), wrapper)
-        offsets = f", offsets={region.offsets}" if any(region.offsets) else ""
-        body = f"async_compile.sdsc({name!r}, r'''{region.text}'''{offsets})"
+        body = f"async_compile.sdsc({name!r}, r'''{region.text}''')"
         wrapper.define_kernel(name, body, f"{origins}\n{details}", gpu=False)
         return name
 
