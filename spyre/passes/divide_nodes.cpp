@@ -29,6 +29,16 @@ void keep_tables_whole(const NormalOp& op, DivisionProblem& problem) {
   }
 }
 
+// Turning a stick handles squares of whole sticks; a dimension that ends inside one is done by one core.
+void keep_ragged_turns_whole(const NormalOp& op, DivisionProblem& problem) {
+  if (!is_restickify(op)) return;
+  for (const DeviceAccess* side : {&op.input(0), &op.output()}) {
+    if (side->lane < 0) continue;
+    const Loop& loop = op.access.loops[static_cast<size_t>(side->lane)];
+    if (loop.extent % side->lanes != 0) problem.blocked.insert(loop.name);
+  }
+}
+
 DivisionProblem problem_of(const Graph& graph, const Node& node, const NormalOp& op, int64_t cores) {
   DivisionProblem problem{.op = fmt::format("{} ({})", node.name, op.op.op), .cores = cores};
   problem.role = op.op.is_matmul() ? OpRole::kMatmul
@@ -47,6 +57,7 @@ DivisionProblem problem_of(const Graph& graph, const Node& node, const NormalOp&
     if (problem.find_axis(hint.first) != nullptr) problem.hints.push_back(hint);
   }
   keep_tables_whole(op, problem);
+  keep_ragged_turns_whole(op, problem);
   return problem;
 }
 
