@@ -70,8 +70,8 @@ TEST(DivideWork, WithACostTheCheapestLegalDivisionWins) {
   const Splits seed = divide_work(problem).value();
   const Splits best = divide_work(problem, execution).value();
   EXPECT_LE(execution(problem, best), execution(problem, seed));
-  const auto legal = legal_splits(problem, {}, 1000);
-  for (const Splits& other : legal.value()) {
+  const std::vector<Splits> all = legal_splits(problem, {}, 1000).value();
+  for (const Splits& other : all) {
     EXPECT_GE(execution(problem, other), execution(problem, best)) << to_string(other);
   }
 }
