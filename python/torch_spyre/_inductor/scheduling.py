@@ -92,7 +92,9 @@ class SpyreScheduling(BaseScheduling):
             if part.node.get_name() in V.graph.removed_buffers:
                 continue
             base = capture.place_of(part.node.get_name(), wrapper.input_offset).base
-            if base not in V.graph.removed_buffers:
+            if base in V.graph.removed_buffers:
+                V.graph.removed_buffers.add(part.node.get_name())  # a piece of a buffer that stays inside
+            else:
                 part.mark_run()
         name = self._define(region, nodes)
         self.codegen_comment(nodes, name)
