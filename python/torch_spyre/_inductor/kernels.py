@@ -14,7 +14,6 @@ from torch._inductor.runtime.cache_dir_utils import cache_dir
 from torch_spyre import _C
 from torch_spyre._inductor.errors import SpyreUnsupportedError
 
-
 log = logging.getLogger(__name__)
 
 
