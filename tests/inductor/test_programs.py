@@ -218,3 +218,21 @@ def test_work_is_one_kernel(both):
 
     both.check(f, half(4, 64), half(64, 128))
     assert len(both.texts) == 1
+
+
+def test_linear_keeps_its_batch_axes(both):
+    both.check(F.linear, half(2, 3, 64), half(128, 64), half(128))
+    assert "(p0: 2, p1: 3, p2: 128; r0: 64)" in both.text
+
+
+def test_a_broadcast_matmul_copies_nothing(both):
+    both.check(torch.matmul, half(2, 3, 4, 64), half(3, 64, 64))
+    assert both.text.count("node ") == 1 and "floor(" not in both.text and "Mod(" not in both.text
+
+
+def test_shared_heads_are_not_copied(both):
+    def f(q, k, v):
+        return F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+
+    both.check(f, half(1, 8, 64, 64), half(1, 2, 64, 64), half(1, 2, 64, 64))
+    assert "aten.clone" not in both.text and "aten.repeat" not in both.text

@@ -30,7 +30,7 @@ from torch._inductor.virtualized import V
 from torch_spyre._inductor.errors import SpyreUnsupportedError
 from torch_spyre._inductor.index_text import write_index
 
-COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "signbit", "is_nan"})
+COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "isinf", "isnan", "signbit"})
 LOGICAL = frozenset({"logical_and", "logical_or", "logical_not", "logical_xor"})
 
 

@@ -89,10 +89,10 @@ class SpyreScheduling(BaseScheduling):
         wrapper.existing_buffers.update(region.outputs)
         V.graph.removed_buffers.update(region.local)
         for part in nodes:
-            if part.node.get_name() in V.graph.removed_buffers:
-                continue
-            base = capture.place_of(part.node.get_name(), wrapper.input_offset).base
-            if base not in V.graph.removed_buffers:
+            # A slice of a buffer that never leaves the kernel does not exist outside either.
+            if capture.place_of(part.node.get_name(), wrapper.input_offset).base in V.graph.removed_buffers:
+                V.graph.removed_buffers.add(part.node.get_name())
+            else:
                 part.mark_run()
         name = self._define(region, nodes)
         self.codegen_comment(nodes, name)
