@@ -10,17 +10,47 @@ from dataclasses import dataclass, field
 import torch
 
 _COMPARISONS = {"eq": torch.eq, "ne": torch.ne, "lt": torch.lt, "le": torch.le, "gt": torch.gt, "ge": torch.ge}
-_TYPES = {name: getattr(torch, name) for name in
-          ("float16", "bfloat16", "float32", "int8", "uint8", "int16", "int32", "int64", "bool")}
+_TYPES = {
+    name: getattr(torch, name)
+    for name in ("float16", "bfloat16", "float32", "int8", "uint8", "int16", "int32", "int64", "bool")
+}
 
 
 # What the card can do by itself, besides the operations with constants below. Everything else is refused, as the
 # compiler does: a test that passes here has not leant on an operation the card lacks.
 _PLAIN = {
-    **{name: getattr(torch, name) for name in (
-        "abs", "add", "ceil", "cos", "erf", "exp", "floor", "log", "logical_and", "logical_not", "logical_or", "maximum",
-        "minimum", "mul", "neg", "pow", "reciprocal", "relu", "rsqrt", "sigmoid", "sign", "sin", "sqrt", "square",
-        "sub", "tanh", "where")},
+    **{
+        name: getattr(torch, name)
+        for name in (
+            "abs",
+            "add",
+            "ceil",
+            "cos",
+            "erf",
+            "exp",
+            "floor",
+            "log",
+            "logical_and",
+            "logical_not",
+            "logical_or",
+            "maximum",
+            "minimum",
+            "mul",
+            "neg",
+            "pow",
+            "reciprocal",
+            "relu",
+            "rsqrt",
+            "sigmoid",
+            "sign",
+            "sin",
+            "sqrt",
+            "square",
+            "sub",
+            "tanh",
+            "where",
+        )
+    },
     "logical_xor": torch.ne,
     "truediv": torch.true_divide,
 }
@@ -37,7 +67,16 @@ def refused(graph: "Graph") -> tuple[str, str] | None:
             if op.startswith("reduce."):
                 known = kind in _REDUCTIONS
             else:
-                known = op in (*_PLAIN, *_COMPARISONS, *_WITH_CONSTANTS, "load", "store", "constant", "index", "to_dtype")
+                known = op in (
+                    *_PLAIN,
+                    *_COMPARISONS,
+                    *_WITH_CONSTANTS,
+                    "load",
+                    "store",
+                    "constant",
+                    "index",
+                    "to_dtype",
+                )
             if not known:
                 return node.name, op
     return None
@@ -91,12 +130,13 @@ def parse(text: str) -> Graph:
             graph = Graph(line.split()[1])
         elif line.startswith(("input ", "buffer ")):
             match = re.fullmatch(
-                r"(input|buffer) (\w+) : (\w+)\[([^\]]*)\] stride=\[([^\]]*)\](?: offset=\d+)?(?: layout=(\(.*\)))?", line)
+                r"(input|buffer) (\w+) : (\w+)\[([^\]]*)\] stride=\[([^\]]*)\](?: offset=\d+)?(?: layout=(\(.*\)))?",
+                line,
+            )
             assert match, f"cannot read {line!r}"
             kind, name, dtype, size, stride, layout = match.groups()
             assert name not in graph.buffers, f"{name} is declared twice"
-            graph.buffers[name] = Buffer(
-                name, _TYPES[dtype], _numbers(size), _numbers(stride), kind == "input", layout)
+            graph.buffers[name] = Buffer(name, _TYPES[dtype], _numbers(size), _numbers(stride), kind == "input", layout)
         elif line.startswith("node "):
             match = re.match(r"node (\w+) \(([^;)]*)(?:;([^)]*))?\)", line)
             assert match and line.endswith("{"), f"cannot read {line!r}"
@@ -104,7 +144,7 @@ def parse(text: str) -> Graph:
             node = Node(name, _loops(loops), _loops(reduced or ""))
             graph.nodes.append(node)
         elif line.startswith("return"):
-            graph.results = [name.strip() for name in line[len("return"):].split(",") if name.strip()]
+            graph.results = [name.strip() for name in line[len("return") :].split(",") if name.strip()]
         elif line == "}":
             node = None
         else:
@@ -211,7 +251,8 @@ def _run_node(graph: Graph, node: Node, memory: dict[str, torch.Tensor]) -> None
             name, index = re.fullmatch(r"load (\w+)\[(.*)\]", rest).groups()
             where = _index(index, symbols, values)
             assert int(where.min()) >= 0 and int(where.max()) < memory[name].numel(), (
-                f"{node.name}: {rest} leaves {name} of {memory[name].numel()} elements")
+                f"{node.name}: {rest} leaves {name} of {memory[name].numel()} elements"
+            )
             values[target] = memory[name][where]
         elif rest.startswith("constant "):
             value, dtype = re.fullmatch(r"constant (\S+) : (\w+)", rest).groups()
@@ -228,7 +269,7 @@ def _run_node(graph: Graph, node: Node, memory: dict[str, torch.Tensor]) -> None
             args = [values[o] for o in operands]
             if op.startswith("reduce."):
                 full = [a.expand(shape) for a in args]
-                values[target] = _reduce(op[len("reduce."):], full, outer, attributes)
+                values[target] = _reduce(op[len("reduce.") :], full, outer, attributes)
                 reduced = True
             else:
                 values[target] = _pointwise(op, args, attributes)
@@ -242,7 +283,11 @@ def _store(buffer: Buffer, memory: dict, name: str, where: torch.Tensor, value: 
 
 
 def storage_of(buffer: Buffer, offset: int = 0) -> int:
-    return 1 + offset + sum((s - 1) * t for s, t in zip(buffer.size, buffer.stride, strict=True)) if 0 not in buffer.size else 0
+    return (
+        1 + offset + sum((s - 1) * t for s, t in zip(buffer.size, buffer.stride, strict=True))
+        if 0 not in buffer.size
+        else 0
+    )
 
 
 def evaluate(graph: Graph, memory: dict[str, torch.Tensor]) -> None:
@@ -250,7 +295,9 @@ def evaluate(graph: Graph, memory: dict[str, torch.Tensor]) -> None:
     for buffer in graph.buffers.values():
         if buffer.name not in memory:
             dtype = torch.float32 if buffer.dtype.is_floating_point else buffer.dtype
-            memory[buffer.name] = torch.full((storage_of(buffer),), float("nan") if dtype.is_floating_point else 0).to(dtype)
+            memory[buffer.name] = torch.full((storage_of(buffer),), float("nan") if dtype.is_floating_point else 0).to(
+                dtype
+            )
     for node in graph.nodes:
         _run_node(graph, node, memory)
 
@@ -276,7 +323,8 @@ class EvaluatedKernel:
         for name, tensor in zip(self.inputs, inputs, strict=True):
             buffer = self.graph.buffers[name]
             assert list(tensor.shape) == buffer.size and list(tensor.stride()) == buffer.stride, (
-                f"{name}: {tuple(tensor.shape)} strides {tensor.stride()}, compiled for {buffer.size} {buffer.stride}")
+                f"{name}: {tuple(tensor.shape)} strides {tensor.stride()}, compiled for {buffer.size} {buffer.stride}"
+            )
             host = _widen(tensor.cpu())
             flat = torch.zeros(storage_of(buffer, tensor.storage_offset()), dtype=host.dtype)
             flat.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset()).copy_(host)

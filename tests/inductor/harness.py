@@ -59,6 +59,7 @@ def use_evaluator(monkeypatch) -> Recorder:
         return graph_eval.EvaluatedKernel(text)
 
     monkeypatch.setattr(kernels, "compile_graph", compile_graph)
+    monkeypatch.setattr(kernels, "compiler_id", lambda: "evaluator")  # or a cached graph of the other would be used
     return recorder
 
 

@@ -150,7 +150,7 @@ MOVEMENT = {
     "cat": (lambda x, y: torch.cat([x, y], 0), lambda: [half(4, 64), half(2, 64)]),
     "cat_columns": (lambda x, y: torch.cat([x * 2, y], -1), lambda: [half(4, 64), half(4, 128)]),
     "cat_then_add": (lambda x, y: torch.cat([x, y], -1) + 1, lambda: [half(4, 64), half(4, 64)]),
-    "cat_of_used": (lambda x: (lambda y: torch.cat([y, y.neg()], -1) + torch.cat([y, y], -1))(x + 1), lambda: [half(4, 64)]),
+    "cat_of_used": (lambda x: torch.cat([x * 2, x], -1) + torch.cat([x, x * 2], -1), lambda: [half(4, 64)]),
     "stack": (lambda x, y: torch.stack([x, y], 1), lambda: [half(4, 64), half(4, 64)]),
     "pad": (lambda x: F.pad(x, (0, 64)), lambda: [half(4, 64)]),
     "pad_two": (lambda x: F.pad(x, (0, 64, 1, 2), value=3.0), lambda: [half(4, 64)]),

@@ -30,7 +30,7 @@ from torch._inductor.virtualized import V
 from torch_spyre._inductor.errors import SpyreUnsupportedError
 from torch_spyre._inductor.index_text import write_index
 
-COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "signbit", "is_nan"})
+COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "isinf", "isnan", "signbit"})
 LOGICAL = frozenset({"logical_and", "logical_or", "logical_not", "logical_xor"})
 
 
@@ -104,7 +104,9 @@ class BodyRecorder(DefaultHandler):
 
     def store(self, name, index, value, mode=None):
         if mode is not None:
-            raise SpyreUnsupportedError(f"a store that combines with what is there ({mode}); only overwriting is allowed")
+            raise SpyreUnsupportedError(
+                f"a store that combines with what is there ({mode}); only overwriting is allowed"
+            )
         self.writes.append(self.place(name).base)
         self.lines.append(f"store {self._element(name, index)} {self._operand(value, [])}")
 
@@ -217,8 +219,10 @@ def trace_body(buffer: ir.ComputedBuffer, recorder: BodyRecorder) -> tuple[list[
 
 
 def _symbols(prefix: str, extents: list[int]) -> list[sympy.Expr]:
-    return [sympy.Integer(0) if e == 1 else sympy.Symbol(f"{prefix}{i}", integer=True, nonnegative=True)
-            for i, e in enumerate(extents)]
+    return [
+        sympy.Integer(0) if e == 1 else sympy.Symbol(f"{prefix}{i}", integer=True, nonnegative=True)
+        for i, e in enumerate(extents)
+    ]
 
 
 def fx_node(buffer: ir.Buffer):

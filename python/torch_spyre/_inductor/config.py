@@ -2,7 +2,7 @@
 
 Names and environment variables are upstream's. Everything here is part of the key of Inductor's graph cache, because
 it changes what is compiled; settings that only change what is printed belong in ``spyre/base/settings.cpp`` alone.
-The C++ compiler reads the same environment variables; ``overrides()`` says which ones a script has changed since.
+The C++ compiler reads the same environment variables; ``overrides()`` is what they are set to while it runs.
 """
 
 import os
@@ -39,22 +39,18 @@ ignore_work_division_hints: bool = _flag("SPYRE_INDUCTOR_IGNORE_HINTS", False)
 cpu_fallback_on_refusal: bool = True
 """Run an operator on the CPU, counted, when the compiler refuses its graph. Off: the refusal is raised."""
 
-_ENVIRONMENT = {
-    "sencores": "SENCORES",
-    "lx_planning": "LX_PLANNING",
-    "co_optimizing_lx_planning": "CO_OPTIMIZING_LX_PLANNING",
-    "layout_solver": "LAYOUT_SOLVER",
-    "dxp_lx_frac_avail": "DXP_LX_FRAC_AVAIL",
-}
-
 
 def overrides() -> dict[str, str]:
-    """The compiler settings as they stand, by environment variable."""
-
-    def text(value) -> str:
-        return str(int(value)) if isinstance(value, bool) else str(value)
-
-    return {variable: text(getattr(sys.modules[__name__], field)) for field, variable in _ENVIRONMENT.items()}
+    """The compiler's settings as they stand, by environment variable."""
+    variables = {
+        "SENCORES": "sencores",
+        "LX_PLANNING": "lx_planning",
+        "CO_OPTIMIZING_LX_PLANNING": "co_optimizing_lx_planning",
+        "LAYOUT_SOLVER": "layout_solver",
+        "DXP_LX_FRAC_AVAIL": "dxp_lx_frac_avail",
+    }
+    values = {variable: getattr(sys.modules[__name__], field) for variable, field in variables.items()}
+    return {variable: str(int(v)) if isinstance(v, bool) else str(v) for variable, v in values.items()}
 
 
 install_config_module(sys.modules[__name__])

@@ -134,8 +134,9 @@ def min_dim(x, dim, keepdim=False):
 
 
 @_form(aten._scaled_dot_product_fused_attention_overrideable.default)
-def fused_attention(query, key, value, attn_bias=None, dropout_p=0.0, is_causal=False, return_debug_mask=False, *,
-                    scale=None):
+def fused_attention(
+    query, key, value, attn_bias=None, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None
+):
     from torch_spyre._inductor.attention import attention
 
     out = attention(query, key, value, attn_bias, dropout_p, is_causal, scale, True)

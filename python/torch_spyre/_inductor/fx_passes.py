@@ -5,8 +5,6 @@ axes that the compiler wants to divide among cores, and makes their coordinates 
 after autograd undo it.
 """
 
-import operator
-
 import torch
 from torch._inductor.custom_graph_pass import CustomGraphPass, get_hash_for_files
 
@@ -38,6 +36,8 @@ class AfterAutograd(CustomGraphPass):
     """On ATen graphs, last of all graph passes."""
 
     def __call__(self, graph: torch.fx.Graph) -> None:
+        import torch_spyre._inductor.customops  # noqa: F401
+
         decompose_addmm(graph)
         unflatten_matmuls(graph)
         graph.eliminate_dead_code()
@@ -67,108 +67,104 @@ def _on_card(node) -> bool:
     return isinstance(value, torch.Tensor) and value.device.type == "spyre"
 
 
-def decompose_addmm(graph: torch.fx.Graph) -> None:
-    """beta * input + alpha * (a @ b): the card multiplies and adds in two operations."""
-    for node in list(graph.nodes):
-        if node.target not in (aten.addmm.default, aten.baddbmm.default) or not _on_card(node):
-            continue
-        bias, a, b = node.args
-        product = aten.mm.default if node.target == aten.addmm.default else aten.bmm.default
-        alpha, beta = node.kwargs.get("alpha", 1), node.kwargs.get("beta", 1)
-        mode = _value(node).fake_mode
-        with graph.inserting_before(node), mode:
-            result = _insert(graph, node, product, a, b)
-            if alpha != 1:
-                result = _insert(graph, node, aten.mul.Tensor, result, alpha)
-            if beta != 0:
-                bias = bias if beta == 1 else _insert(graph, node, aten.mul.Tensor, bias, beta)
-                result = _insert(graph, node, aten.add.Tensor, result, bias)
-        node.replace_all_uses_with(result)
-        graph.erase_node(node)
-
-
-def _through(node, targets):
-    return node.args[0] if node.op == "call_function" and node.target in targets else node
-
-
-def _unflattened(operand, matrix: tuple[int, int]):
-    """The tensor [*batch, rows, columns] behind a reshape that merged its leading axes; None if there is none."""
-    if operand.op != "call_function" or operand.target not in _VIEWS:
-        return None
-    source = _through(operand.args[0], {aten.clone.default})
-    value = _value(source)
-    if value.dim() < 3 or tuple(value.shape[-2:]) != matrix:
-        return None
-    return source
-
-
-def _single_view(node):
+def _value_of_view(node):
+    """The one view that reads a node, if that is all there is."""
     users = list(node.users)
     return users[0] if len(users) == 1 and users[0].target in _VIEWS else None
 
 
-def _narrowed(graph, like, source):
-    """The operand of an expand that only repeats it along batch axes: products broadcast by themselves."""
-    if source.op != "call_function" or source.target != aten.expand.default:
-        return source
-    inner, full = _value(source.args[0]), _value(source)
-    if inner.dim() == full.dim() and inner.shape[-2:] == full.shape[-2:]:
-        return source.args[0]
-    return source
+def _scaled(graph, like, value, factor):
+    return value if factor == 1 else _insert(graph, like, aten.mul.Tensor, value, factor)
 
 
-def _replace(graph, view, x, y) -> None:
-    mode = _value(view).fake_mode
-    with graph.inserting_before(view), mode:
-        product = _insert(graph, view, torch.ops.spyre.batched_matmul.default, x, y)
-        if product.meta["val"].shape != _value(view).shape:
-            product = _insert(graph, view, aten.expand.default, product, list(_value(view).shape))
-    view.replace_all_uses_with(product)
-    graph.erase_node(view)
+def decompose_addmm(graph: torch.fx.Graph) -> None:
+    """beta * input + alpha * (a @ b): the card multiplies and adds in two operations.
+
+    A bias row added to a flattened product, as ``linear`` makes it, is added to the product with all its axes.
+    """
+    for node in list(graph.nodes):
+        if node.target not in (aten.addmm.default, aten.baddbmm.default) or not _on_card(node):
+            continue
+        bias, a, b = node.args
+        alpha, beta = node.kwargs.get("alpha", 1), node.kwargs.get("beta", 1)
+        place, product, operands = node, aten.bmm.default, (a, b)
+        if node.target == aten.addmm.default:
+            view = _value_of_view(node)
+            operands = _rows_unflattened(graph, view, a, b) if view is not None and _value(bias).dim() == 1 else None
+            place, product = (view, torch.ops.spyre.batched_matmul.default) if operands else (node, aten.mm.default)
+            operands = operands or (a, b)
+        with graph.inserting_before(place), _value(node).fake_mode:
+            result = _scaled(graph, node, _insert(graph, node, product, *operands), alpha)
+            if beta != 0:
+                result = _insert(graph, node, aten.add.Tensor, result, _scaled(graph, node, bias, beta))
+        _put_in_place_of(graph, place, result)
+
+
+def _put_in_place_of(graph, old, new) -> None:
+    old.replace_all_uses_with(new)
+    graph.erase_node(old)
 
 
 def unflatten_matmuls(graph: torch.fx.Graph) -> None:
     """view, mm or bmm, view  ->  one product over all batch axes."""
-    import torch_spyre._inductor.customops  # noqa: F401
-
     for node in list(graph.nodes):
         if node.target not in (aten.mm.default, aten.bmm.default) or not _on_card(node):
             continue
-        view = _single_view(node)
-        if view is None or _value(node).dtype not in _SIXTEEN_BIT:
+        view = _value_of_view(node)
+        if view is None:
             continue
-        shape = tuple(_value(view).shape)
-        a, b = node.args
-        if node.target == aten.mm.default:
-            _unflatten_mm(graph, node, view, a, b, shape)
-        else:
-            _unflatten_bmm(graph, node, view, a, b, shape)
+        unflattened = _rows_unflattened if node.target == aten.mm.default else _batch_unflattened
+        operands = unflattened(graph, view, *node.args)
+        if operands is None:
+            continue
+        shape = list(_value(view).shape)
+        with graph.inserting_before(view), _value(view).fake_mode:
+            product = _insert(graph, node, torch.ops.spyre.batched_matmul.default, *operands)
+            if list(_value(product).shape) != shape:
+                product = _insert(graph, node, aten.expand.default, product, shape)
+        _put_in_place_of(graph, view, product)
 
 
-def _unflatten_mm(graph, node, view, a, b, shape) -> None:
-    if a.op != "call_function" or a.target not in _VIEWS:
-        return
+def _rows_unflattened(graph, view, a, b):
+    """[b, s, k] viewed as [b*s, k], times [k, n], viewed as [b, s, n]: the tensor itself, and [1, k, n]."""
+    if a.op != "call_function" or a.target not in _VIEWS or _value(a).dtype not in _SIXTEEN_BIT:
+        return None
     source = a.args[0]
-    value = _value(source)
-    columns = _value(b).shape[-1]
-    if value.dim() < 3 or shape != (*value.shape[:-1], columns) or value.shape[-1] != _value(b).shape[0]:
-        return
-    mode = _value(view).fake_mode
-    weight = b
-    with graph.inserting_before(view), mode:
-        for _ in range(value.dim() - 2):
-            weight = _insert(graph, view, aten.unsqueeze.default, weight, 0)
-    _replace(graph, view, source, weight)
+    size = _value(source).shape
+    depth, columns = _value(b).shape
+    if len(size) < 3 or tuple(_value(view).shape) != (*size[:-1], columns) or size[-1] != depth:
+        return None
+    with graph.inserting_before(view), _value(view).fake_mode:
+        for _ in range(len(size) - 2):
+            b = _insert(graph, view, aten.unsqueeze.default, b, 0)
+    return source, b
 
 
-def _unflatten_bmm(graph, node, view, a, b, shape) -> None:
-    if len(shape) < 4:
-        return
-    x = _unflattened(a, tuple(_value(a).shape[-2:]))
-    y = _unflattened(b, tuple(_value(b).shape[-2:]))
-    if x is None or y is None or tuple(shape[-2:]) != (_value(a).shape[-2], _value(b).shape[-1]):
-        return
-    batch = torch.broadcast_shapes(_value(x).shape[:-2], _value(y).shape[:-2])
-    if batch != shape[:-2] or operator.ne(_value(x).dim(), _value(y).dim()):
-        return
-    _replace(graph, view, _narrowed(graph, view, x), _narrowed(graph, view, y))
+def _batch_unflattened(graph, view, a, b):
+    """[x, y, m, k] viewed as [x*y, m, k] on both sides, and the product viewed back: the tensors themselves."""
+    shape = tuple(_value(view).shape)
+    sources = [_before_merging(a), _before_merging(b)]
+    if len(shape) < 4 or None in sources or shape[-2:] != (_value(a).shape[-2], _value(b).shape[-1]):
+        return None
+    sizes = [_value(s).shape for s in sources]
+    if len(sizes[0]) != len(sizes[1]) or torch.broadcast_shapes(sizes[0][:-2], sizes[1][:-2]) != shape[:-2]:
+        return None
+    return tuple(_before_repeating(s) for s in sources)
+
+
+def _before_merging(operand):
+    """The tensor [*batch, rows, columns] behind a reshape that merged its batch axes, or None."""
+    if operand.op != "call_function" or operand.target not in _VIEWS or _value(operand).dtype not in _SIXTEEN_BIT:
+        return None
+    source = operand.args[0]
+    if source.op == "call_function" and source.target == aten.clone.default:
+        source = source.args[0]
+    return source if _value(source).dim() > 3 and _value(source).shape[-2:] == _value(operand).shape[-2:] else None
+
+
+def _before_repeating(source):
+    """The operand of an expand along batch axes: a product repeats it by itself."""
+    if source.op != "call_function" or source.target != aten.expand.default:
+        return source
+    inner, full = _value(source.args[0]), _value(source)
+    return source.args[0] if inner.dim() == full.dim() and inner.shape[-2:] == full.shape[-2:] else source

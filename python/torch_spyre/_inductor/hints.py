@@ -10,12 +10,10 @@ Hints travel on the FX nodes traced inside the block. They are wishes: the compi
 
 import contextlib
 import itertools
-import weakref
 
 import torch
 
 _dims: dict[str, int] = {}
-_names: "weakref.WeakKeyDictionary[torch.Tensor, list[str]]" = weakref.WeakKeyDictionary()
 _ids = itertools.count()
 _KEY = "_hint_"
 
@@ -51,6 +49,14 @@ def spyre_hint(**hint):
 def _hints_of(node) -> list[dict]:
     custom = node.meta.get("custom") or {}
     return [value for key, value in sorted(custom.items()) if key.startswith(_KEY)]
+
+
+def for_key(graph_module) -> list:
+    """The hints of a whole graph: two graphs that differ in them alone are compiled differently."""
+    if not isinstance(graph_module, torch.fx.GraphModule):
+        return []
+    hinted = ((node.name, _hints_of(node)) for node in graph_module.graph.nodes)
+    return [(name, repr(hints)) for name, hints in hinted if hints]
 
 
 def splits_of(node, outer: int, reduced: int) -> dict[str, int]:

@@ -1,8 +1,8 @@
 """Index expressions of Inductor (SymPy) as graph text.
 
-    ModularIndexing(p0, 64, 4)   ->   Mod(floor(p0/64), 4)
-    100*p0 + FloorDiv(p1, 2)     ->   100*p0 + floor(p1/2)
-    64*tmp0 + p1                 ->   64*IndirectAccess('v0') + p1        where tmp0 stands for the value v0
+ModularIndexing(p0, 64, 4)   ->   Mod(floor(p0/64), 4)
+100*p0 + FloorDiv(p1, 2)     ->   100*p0 + floor(p1/2)
+64*tmp0 + p1                 ->   64*IndirectAccess('v0') + p1        where tmp0 stands for the value v0
 """
 
 from collections.abc import Mapping

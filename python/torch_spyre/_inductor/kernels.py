@@ -6,14 +6,15 @@ import hashlib
 import logging
 import os
 import re
+from unittest import mock
 
 import torch
 from torch._inductor.async_compile import AsyncCompile
 from torch._inductor.runtime.cache_dir_utils import cache_dir
 
 from torch_spyre import _C
+from torch_spyre._inductor import config
 from torch_spyre._inductor.errors import SpyreUnsupportedError
-
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +22,8 @@ log = logging.getLogger(__name__)
 def compile_graph(text: str):
     """The C++ compiler. Tests put another reader of the same text here."""
     try:
-        return _C.compile_graph(text)
+        with mock.patch.dict(os.environ, config.overrides()):  # where the compiler looks for settings
+            return _C.compile_graph(text)
     except RuntimeError as error:
         refused = re.match(r"\S+: node '(\w+)'", str(error))
         raise SpyreUnsupportedError(str(error), refused.group(1) if refused else None) from error
@@ -44,12 +46,12 @@ def eager_layout(size: tuple, stride: tuple, dtype: torch.dtype):
 
 
 @functools.lru_cache(maxsize=1024)
-def _compiled(text: str, compiler):
+def _compiled(text: str, compiler, settings):
     return compiler(text)
 
 
 def compile_for_codegen(text: str):
-    return _compiled(text, compile_graph)
+    return _compiled(text, compile_graph, tuple(config.overrides().items()))
 
 
 def empty_with_layout(size, stride, dtype, fields, device):
@@ -110,7 +112,8 @@ class LoadedKernel:
 def _same_layout(layout, fields) -> bool:
     device_size, stride_map, device_dtype, arrangement = fields
     return (
-        list(layout.device_size) == device_size
+        layout is not None  # a view that lost it
+        and list(layout.device_size) == device_size
         and list(layout.stride_map) == stride_map
         and str(layout.device_dtype).endswith("." + device_dtype)
         and str(layout.element_arrangement).endswith("." + arrangement)

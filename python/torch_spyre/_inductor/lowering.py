@@ -33,9 +33,11 @@ _ours: dict = {}
 def _lowering(*targets):
     def keep(function):
         for target in targets:
-            overloads = [target] if isinstance(target, torch._ops.OpOverload) else [
-                getattr(target, name) for name in target.overloads()
-            ]
+            overloads = (
+                [target]
+                if isinstance(target, torch._ops.OpOverload)
+                else [getattr(target, name) for name in target.overloads()]
+            )
             for overload in overloads:
                 _ours[overload] = function
         return function
@@ -161,7 +163,12 @@ def exx2(x):
     load = x.make_loader()
     count = V.graph.sizevars.guard_int(width)
     return _reduction(
-        "exx2", x.get_dtype(), x.get_device(), lambda i, r: load([*i[:-1], r[0]]), [*outer, 1], [width],
+        "exx2",
+        x.get_dtype(),
+        x.get_device(),
+        lambda i, r: load([*i[:-1], r[0]]),
+        [*outer, 1],
+        [width],
         {"exx2scale": 1.0 / count, "useZeroMean": 0.0},
     )
 
@@ -204,8 +211,6 @@ def _clamp(x, low, high):
 
 def _numbers(*values) -> bool:
     return all(v is None or isinstance(v, (int, float)) for v in values)
-
-
 
 
 def _bound(x, value, pick):

@@ -51,19 +51,21 @@ def guard_device_layouts() -> None:
 
 
 def _key_holds_device_layouts() -> None:
-    """The cache of compiled graphs is keyed by fake inputs, which have no device layout."""
+    """The cache of compiled graphs is keyed by fake inputs, which have no device layout, and without hints."""
     from torch._inductor.codecache import FxGraphHashDetails
 
     original = FxGraphHashDetails.__init__
 
     @functools.wraps(original)
-    def __init__(self, *args, **kwargs):
-        original(self, *args, **kwargs)
-        from torch_spyre._inductor import kernels, real_inputs
+    def __init__(self, gm, example_inputs, *args, **kwargs):
+        original(self, gm, example_inputs, *args, **kwargs)
+        if not uses_spyre(gm, example_inputs):
+            return
+        from torch_spyre._inductor import hints, kernels, real_inputs
 
+        self.spyre_hints = hints.for_key(gm)
         self.spyre_inputs = real_inputs.layouts_for_key()
-        if any(self.spyre_inputs):
-            self.spyre_compiler = kernels.compiler_id()
+        self.spyre_compiler = kernels.compiler_id()
 
     FxGraphHashDetails.__init__ = __init__
 
@@ -219,13 +221,14 @@ class Refused(Exception):
 
 
 def operator_key(node) -> tuple:
-    """An operator with the types it works on: refusing one means refusing all like it."""
+    """An operator with the types and shapes it works on: refusing one means refusing all like it."""
 
-    def types(values):
-        return tuple(v.dtype for v in torch.utils._pytree.tree_leaves(values) if isinstance(v, torch.Tensor))
+    def kinds(values):
+        tensors = (v for v in torch.utils._pytree.tree_leaves(values) if isinstance(v, torch.Tensor))
+        return tuple((t.dtype, tuple(t.shape)) for t in tensors)
 
     given = [a.meta.get("val") for a in node.all_input_nodes]
-    return node.target, types(given), types(node.meta.get("val"))
+    return node.target, kinds(given), kinds(node.meta.get("val"))
 
 
 def is_refused(node) -> bool:

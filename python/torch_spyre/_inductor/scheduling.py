@@ -89,11 +89,9 @@ class SpyreScheduling(BaseScheduling):
         wrapper.existing_buffers.update(region.outputs)
         V.graph.removed_buffers.update(region.local)
         for part in nodes:
-            if part.node.get_name() in V.graph.removed_buffers:
-                continue
-            base = capture.place_of(part.node.get_name(), wrapper.input_offset).base
-            if base in V.graph.removed_buffers:
-                V.graph.removed_buffers.add(part.node.get_name())  # a piece of a buffer that stays inside
+            # A slice of a buffer that never leaves the kernel does not exist outside either.
+            if capture.place_of(part.node.get_name(), wrapper.input_offset).base in V.graph.removed_buffers:
+                V.graph.removed_buffers.add(part.node.get_name())
             else:
                 part.mark_run()
         name = self._define(region, nodes)
@@ -105,33 +103,25 @@ class SpyreScheduling(BaseScheduling):
 
     def _compile(self, nodes: Sequence[SchedulerNode], wrapper):
         """The region and its kernel; a refusal names the operator that must go to the CPU."""
+        needed = self._needed_after(nodes, wrapper)
         try:
-            region = self._capture(nodes, wrapper)
+            region = _capture(nodes, needed, wrapper)
             return region, kernels.compile_for_codegen(region.text)
         except SpyreUnsupportedError as error:
-            origin = _origin_of(error.node)
+            origin = _origin_of(error.node) or capture.fx_node(_first_refused(nodes, needed, wrapper))
             if origin is None or not config.cpu_fallback_on_refusal:
                 raise
             raise patches.Refused(patches.operator_key(origin), str(error)) from error
 
-    def _capture(self, nodes: Sequence[SchedulerNode], wrapper) -> capture.Region:
+    def _needed_after(self, nodes: Sequence[SchedulerNode], wrapper) -> set[str]:
+        """Buffers that results or other kernels read. Those read only before this one do no harm."""
         inside = set(nodes)
-        needed = {capture.place_of(n, wrapper.input_offset).base for n in V.graph.get_output_names() if n in _known()}
+        names = set(V.graph.get_output_names())
         for other in self.scheduler.nodes:
-            if isinstance(other, NopKernelSchedulerNode) or inside & set(other.get_nodes()):
-                continue
-            for dep in other.read_writes.reads:
-                real = self.scheduler.mutation_real_name.get(dep.name, dep.name)
-                if real in _known():
-                    needed.add(capture.place_of(real, wrapper.input_offset).base)
-        return capture.capture_region(
-            name=_graph_name(nodes),
-            buffers=[n.node for n in nodes],
-            needed=needed,
-            existing=wrapper.existing(),
-            layout_of=wrapper.layout_of,
-            input_offset=wrapper.input_offset,
-        )
+            if not isinstance(other, NopKernelSchedulerNode) and not inside & set(other.get_nodes()):
+                names.update(self.scheduler.mutation_real_name.get(d.name, d.name) for d in other.read_writes.reads)
+        known = V.graph.name_to_buffer.keys() | V.graph.graph_inputs.keys()
+        return {capture.place_of(name, wrapper.input_offset).base for name in names & known}
 
     def _define(self, region: capture.Region, nodes: Sequence[SchedulerNode]) -> str:
         wrapper = V.graph.wrapper_code
@@ -153,8 +143,29 @@ def _origin_of(name: str | None):
     return None
 
 
-def _known() -> set[str]:
-    return V.graph.name_to_buffer.keys() | V.graph.graph_inputs.keys()
+def _capture(nodes: Sequence[SchedulerNode], needed: set[str], wrapper) -> capture.Region:
+    return capture.capture_region(
+        name=_graph_name(nodes),
+        buffers=[n.node for n in nodes],
+        needed=needed,
+        existing=wrapper.existing(),
+        layout_of=wrapper.layout_of,
+        input_offset=wrapper.input_offset,
+    )
+
+
+def _first_refused(nodes: Sequence[SchedulerNode], needed: set[str], wrapper):
+    """The buffer with which a region stops compiling, for refusals that name none: the shortest prefix that fails."""
+    compiles, fails = 0, len(nodes)
+    while fails - compiles > 1:
+        length = (compiles + fails) // 2
+        last = capture.place_of(nodes[length - 1].node.get_name(), wrapper.input_offset).base
+        try:
+            kernels.compile_for_codegen(_capture(nodes[:length], needed | {last}, wrapper).text)
+            compiles = length
+        except SpyreUnsupportedError:
+            fails = length
+    return nodes[fails - 1].node
 
 
 def _graph_name(nodes: Sequence[SchedulerNode]) -> str:

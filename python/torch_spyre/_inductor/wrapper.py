@@ -38,10 +38,16 @@ class SpyrePythonWrapperCodegen(PythonWrapperCodegen):
             return super().make_buffer_allocation(buffer)
         size = self.codegen_python_shape_tuple(tuple(buffer.get_size()))
         stride = self.codegen_python_shape_tuple(tuple(buffer.get_stride()))
-        fields = (list(layout.device_size), list(layout.stride_map), _last(layout.device_dtype),
-                  _last(layout.element_arrangement))
-        return (f"{buffer.get_name()} = empty_with_layout({size}, {stride}, {buffer.get_dtype()}, "
-                f"{fields!r}, '{buffer.get_device()}')")
+        fields = (
+            list(layout.device_size),
+            list(layout.stride_map),
+            _last(layout.device_dtype),
+            _last(layout.element_arrangement),
+        )
+        return (
+            f"{buffer.get_name()} = empty_with_layout({size}, {stride}, {buffer.get_dtype()}, "
+            f"{fields!r}, '{buffer.get_device()}')"
+        )
 
     def existing(self) -> set[str]:
         """Buffers that have contents before the kernel being written, other than graph inputs."""
