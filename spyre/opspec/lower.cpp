@@ -53,7 +53,7 @@ class OpLowering {
     for (const auto& [name, access] : op.indices) layouts.push_back(layout(access));
     for (const Access& access : op.inputs) layouts.push_back(layout(access));
     layouts.push_back(layout(op.output));
-    SPYRE_ASSIGN_OR_RETURN(normal_, normalize_op(node_, layouts));
+    SPYRE_ASSIGN_OR_RETURN(normal_, normalize_op(graph_, node_, layouts));
     restickify_ = is_restickify(normal_);
     if (restickify_) give_lanes_a_loop();
     const OpInfo* info = find_op(op.op);

@@ -84,7 +84,7 @@ DivisionProblem problem_of(const Graph& graph, const Node& node, const NormalOp&
 Status divide_nodes(Graph& graph, int64_t cores) {
   for (Node& node : graph.nodes) {
     if (node.loops.empty()) continue;
-    SPYRE_ASSIGN_OR_RETURN(const NormalOp op, normalize_op(node, operand_layouts(graph, node)));
+    SPYRE_ASSIGN_OR_RETURN(const NormalOp op, normalize_op(graph, node, operand_layouts(graph, node)));
     const Result<Splits> splits = divide_work(problem_of(graph, node, op, cores));
     if (!splits.ok()) {
       Error error = splits.error();
