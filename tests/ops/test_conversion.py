@@ -62,7 +62,17 @@ def sources(rng, form, shape):
         )
     if source == FP8:
         return rng.integers(0, 256, shape).astype(np.uint8)
+    if target == FP16:
+        return np.where(rng.random(shape) < 0.3, halfway(rng, shape), any_codes(rng, source, shape))
     return any_codes(rng, source, shape)
+
+
+def halfway(rng, shape):
+    """fp32 numbers exactly between two of fp16: both neighbours are as near, and the larger magnitude is right."""
+    lower = rng.integers(1, 0x7FFE, shape)
+    sign = rng.choice([-1.0, 1.0], shape)
+    middle = (formats.decode_sen169(lower).astype(np.float64) + formats.decode_sen169(lower + 1)) / 2
+    return formats.encode_fp32(sign * np.nan_to_num(middle))
 
 
 def both_tensors(form, loops, order):

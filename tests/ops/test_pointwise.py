@@ -271,6 +271,22 @@ def test_every_code_of_a_unary_op(card, op):
     )
 
 
+@pytest.mark.parametrize("op", [case("add", FP16, "ties", "add"), case("sub", FP16, "ties", "sub")])
+def test_ties_round_away_from_zero(card, rng, op):
+    """x plus or minus half of its last place, with the sign that leads away from zero: the next code, never x."""
+    loops = {"r": 64, "c": 64}
+    names = ("X", "H", "Y")
+    x, half, y = (tensor(name, loops, ["c", "r"], "c") for name in names)
+    magnitude = rng.integers(20 << 9, 0x7FFE, (64, 64))
+    negative = rng.integers(0, 2, (64, 64))
+    codes = (magnitude | negative << 15).astype(np.uint16)
+    # One unit of x is 2^(e - 31 - 9); half of it is the power of two with exponent field e - 10.
+    flipped = negative if op == "add" else 1 - negative
+    halves = ((((magnitude >> 9) - 10) << 9) | flipped << 15).astype(np.uint16)
+    space = [("r", 64, 1), ("c", 64, 1)]
+    check_op(card, op, space, [(x, codes), (half, halves)], y, codes + np.uint16(1))
+
+
 @pytest.mark.parametrize("fmt", [case("exp", FP16, "masked", FP16)])
 def test_exp_of_padding_is_zero(card, rng, fmt):
     """Lanes behind the data read as -10000, so a sum over the stick may follow."""
