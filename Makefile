@@ -28,6 +28,7 @@ bench: build  ## benchmarks; each checks its results first
 	@$(BUILD)/bench/convert_bench
 	@$(BUILD)/bench/transfer_bench
 	@$(BUILD)/bench/runtime_bench
+	@$(BUILD)/bench/launch_bench
 
 build: build/.built  ## the C++ libraries, tests and the Python package, in .venv
 

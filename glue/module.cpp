@@ -8,5 +8,7 @@ PYBIND11_MODULE(_C, module) {
   spyre::glue::bind_layout(module);
   spyre::glue::bind_tensor(module);
   spyre::glue::bind_device(module);
+  spyre::glue::bind_compile(module);
+  spyre::glue::bind_launch(module);
   spyre::glue::bind_memory(module);
 }

@@ -18,13 +18,13 @@ ALLOWED = {
     "solve": {"base"},
     "passes": {"graph", "cost", "solve", "layout", "ops", "arch", "base"},
     "opspec": {"graph", "layout", "ops", "arch", "base"},
-    "codegen": {"opspec", "layout", "ops", "arch", "base"},
+    "codegen": {"opspec", "graph", "layout", "ops", "arch", "base"},
     "driver": {"passes", "opspec", "codegen", "graph", "layout", "ops", "arch", "base"},
     "program": {"layout", "ops", "arch", "base"},
     "device": {"program", "cost", "layout", "ops", "arch", "base"},
     "runtime": {"device", "program", "cost", "layout", "ops", "arch", "base"},
     "report": {"base"},
-    "glue": {"driver", "runtime", "graph", "opspec", "codegen", "layout", "arch", "base"},
+    "glue": {"driver", "runtime", "program", "graph", "opspec", "codegen", "layout", "arch", "base"},
 }
 PYTORCH = re.compile(r"#include <(torch|ATen|c10|caffe2|pybind11)/|#include <Python\.h>")
 OURS = re.compile(r'#include "(?:spyre/)?([a-z_]+)/')

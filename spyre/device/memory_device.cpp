@@ -21,6 +21,10 @@ class MemoryDevice final : public Device {
     return hbm_->address_of(token);
   }
   Result<std::span<std::byte>> lx(int core) override { return lx_.core(core); }
+  Result<exec::RunCounts> execute(const ExecuteRequest& request) override {
+    return execute_on([this](int core) { return lx_.core(core); }, request);
+  }
+  void clear_lx() override { lx_.reset(); }
   Status reset() override {
     hbm_->discard({DeviceAddress(0), hbm_->size()});
     lx_.reset();

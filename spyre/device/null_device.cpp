@@ -25,6 +25,8 @@ class NullDevice final : public Device, private WindowOwner {
     return addresses_->address_of(token);
   }
   Result<std::span<std::byte>> lx(int core) override { return lx_.core(core); }
+  Result<exec::RunCounts> execute(const ExecuteRequest&) override { return exec::RunCounts(); }
+  void clear_lx() override { lx_.reset(); }
   Status reset() override {
     lx_.reset();
     return {};

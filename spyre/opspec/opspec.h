@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "spyre/arch/data_format.h"
-#include "spyre/opspec/expr.h"
+#include "spyre/graph/expr.h"
 
 /// A kernel in which everything is decided: which op functions run in which order, over which extents, cut
 /// into how many slices, on which core, with every tensor's device layout and place. Code generators only

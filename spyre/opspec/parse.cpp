@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "spyre/opspec/lexer.h"
+#include "spyre/graph/lexer.h"
 #include "spyre/opspec/text.h"
 
 namespace spyre {

@@ -39,6 +39,26 @@ std::string_view to_string(Metric metric) {
       return "bytes_between";
     case Metric::kLaunches:
       return "launches";
+    case Metric::kExecutes:
+      return "executes";
+    case Metric::kHbmBytesRead:
+      return "hbm_bytes_read";
+    case Metric::kHbmBytesWritten:
+      return "hbm_bytes_written";
+    case Metric::kLxBytesRead:
+      return "lx_bytes_read";
+    case Metric::kLxBytesWritten:
+      return "lx_bytes_written";
+    case Metric::kRingBytes:
+      return "ring_bytes";
+    case Metric::kMacs:
+      return "macs";
+    case Metric::kVectorElements:
+      return "vector_elements";
+    case Metric::kProgramCacheHits:
+      return "program_cache_hits";
+    case Metric::kProgramCacheMisses:
+      return "program_cache_misses";
     case Metric::kWorkEnqueued:
       return "work_enqueued";
     case Metric::kWorkInline:

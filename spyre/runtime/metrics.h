@@ -21,13 +21,23 @@ enum class Metric {
   kTransfersBetween,   ///< `transfers_between`: device to device, on one card or two
   kBytesBetween,       ///< `bytes_between`
   kLaunches,           ///< `launches`: programs started on a card
-  kWorkEnqueued,       ///< `work_enqueued`: items given to a stream's thread
-  kWorkInline,         ///< `work_inline`: items run on the calling thread, the stream being idle
-  kWorkFailed,         ///< `work_failed`
-  kStreamSyncs,        ///< `stream_syncs`: times a thread asked to wait for a stream
-  kDeviceSyncs,        ///< `device_syncs`
-  kEventsRecorded,     ///< `events_recorded`
-  kCount,              // not a counter
+  kExecutes,           ///< `executes`: device operations that programs ran; this and the next while counting
+  kHbmBytesRead,       ///< `hbm_bytes_read`: by programs, from device memory; rules in device/exec/counters.h
+  kHbmBytesWritten,    ///< `hbm_bytes_written`
+  kLxBytesRead,        ///< `lx_bytes_read`: by programs, from scratchpads
+  kLxBytesWritten,     ///< `lx_bytes_written`
+  kRingBytes,          ///< `ring_bytes`: sent from core to core
+  kMacs,               ///< `macs`: multiply-adds of the matrix unit
+  kVectorElements,     ///< `vector_elements`: elements of the vector unit
+  kProgramCacheHits,   ///< `program_cache_hits`: images that were decoded before
+  kProgramCacheMisses,  ///< `program_cache_misses`: images that had to be decoded
+  kWorkEnqueued,        ///< `work_enqueued`: items given to a stream's thread
+  kWorkInline,          ///< `work_inline`: items run on the calling thread, the stream being idle
+  kWorkFailed,          ///< `work_failed`
+  kStreamSyncs,         ///< `stream_syncs`: times a thread asked to wait for a stream
+  kDeviceSyncs,         ///< `device_syncs`
+  kEventsRecorded,      ///< `events_recorded`
+  kCount,               // not a counter
 };
 
 std::string_view to_string(Metric metric);

@@ -22,6 +22,9 @@ Result<CardOptions> read_card_options() {
   options.memory.tensor_memory = gibibytes(gib);
   SPYRE_ASSIGN_OR_RETURN(const int64_t streams, read_int("TORCH_SPYRE_NUM_HOST_COMPUTE_STREAMS"));
   options.host_compute_streams = static_cast<int>(streams);
+  SPYRE_ASSIGN_OR_RETURN(const std::string executor, read_string("SPYRE_EXECUTOR"));
+  options.execution.executor = executor == "interpreter" ? Executor::kInterpreter : Executor::kFast;
+  SPYRE_ASSIGN_OR_RETURN(options.execution.count, read_bool("SPYRE_COUNTERS"));
   return options;
 }
 
@@ -37,7 +40,8 @@ Runtime& Runtime::instance() {
   return *runtime;
 }
 
-Runtime::Runtime(const Machine& machine, Fence fence) : machine_(machine), fence_(fence) {}
+Runtime::Runtime(const Machine& machine, Fence fence)
+    : machine_(machine), fence_(fence), programs_(std::make_shared<ProgramCache>(machine)) {}
 
 Runtime::~Runtime() {
   shutdown();
@@ -119,7 +123,7 @@ Result<Card*> Runtime::card(int index) {
 
 Result<std::unique_ptr<Card>> Runtime::make_card(int index) const {
   SPYRE_ASSIGN_OR_RETURN(std::unique_ptr<Device> device, make_memory_device(machine_, fence_));
-  return std::make_unique<Card>(index, std::shared_ptr<Device>(std::move(device)), options_);
+  return std::make_unique<Card>(index, std::shared_ptr<Device>(std::move(device)), options_, programs_);
 }
 
 std::vector<Card*> Runtime::existing_cards() const {

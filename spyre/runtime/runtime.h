@@ -25,8 +25,9 @@ namespace spyre {
 /// *Exit.* The instance is never destroyed, so no order of static destructors matters. Who wants queued work
 /// to finish calls `shutdown` while the process is still whole; who does not simply exits.
 ///
-/// *Locks.* runtime -> stream pool -> stream, event mark; allocator, device and metrics are leaves. None is
-/// held while work, transfer bodies or callbacks run.
+/// *Locks.* runtime -> stream pool -> stream, event mark; allocator, device, program cache and metrics are
+/// leaves. None is held while work, transfer bodies or callbacks run. Work that launches holds, in this order,
+/// its plan's lock and its card's cores.
 class Runtime {
  public:
   static constexpr int kMaxCards = 8;
@@ -84,6 +85,7 @@ class Runtime {
   std::vector<int> visible_;  // fixed by start: logical index -> card number
   CardOptions options_;       // fixed by start
   std::vector<std::unique_ptr<Card>> owned_;
+  const std::shared_ptr<ProgramCache> programs_;  // one for all cards
 };
 
 }  // namespace spyre

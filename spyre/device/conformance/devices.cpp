@@ -14,7 +14,10 @@ SPYRE_DEVICE(null, make_null_device,
              {{"WhatTheHostWritesIsReadBack", "stores nothing by design"},
               {"TwoWindowsOnOneRangeSeeTheSameBytes", "stores nothing by design"},
               {"BytesAtBothEndsOfEverySegmentAreDistinct", "stores nothing by design"},
-              {"DiscardKeepsTheNeighbours", "stores nothing by design"}});
+              {"DiscardKeepsTheNeighbours", "stores nothing by design"},
+              {"AProgramComputesInTheMemoryMappedForIt", "computes nothing by design"},
+              {"AProgramOutsideItsMemoryFaultsAndTheCardLivesOn", "computes nothing by design"},
+              {"ScratchpadsKeepWhatAProgramLeavesUntilTheyAreCleared", "computes nothing by design"}});
 
 }  // namespace
 }  // namespace spyre

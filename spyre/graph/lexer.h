@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "spyre/base/result.h"
-#include "spyre/opspec/expr.h"
+#include "spyre/graph/expr.h"
 
 namespace spyre {
 

@@ -1,4 +1,4 @@
-#include "spyre/opspec/expr.h"
+#include "spyre/graph/expr.h"
 
 #include <gmock/gmock.h>
 

@@ -1,10 +1,10 @@
-#include "spyre/opspec/expr.h"
+#include "spyre/graph/expr.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "spyre/opspec/lexer.h"
+#include "spyre/graph/lexer.h"
 
 namespace spyre {
 namespace {
@@ -194,6 +194,29 @@ std::string Expr::to_string() const {
   if (text.empty()) return fmt::format("{}", constant_);
   if (constant_ != 0) text += fmt::format(" {} {}", constant_ < 0 ? '-' : '+', std::abs(constant_));
   return text;
+}
+
+Expr rename_index_tensor(const Expr& e, std::string_view from, std::string_view to) {
+  Expr result = Expr::constant(e.constant_term());
+  for (const ExprTerm& term : e.terms()) {
+    Expr atom;
+    switch (term.kind) {
+      case AtomKind::kSymbol:
+        atom = Expr::symbol(term.name);
+        break;
+      case AtomKind::kIndirect:
+        atom = Expr::indirect(term.name == from ? std::string(to) : term.name);
+        break;
+      case AtomKind::kFloorDiv:
+        atom = Expr::floor_div(rename_index_tensor(term.inner, from, to), term.divisor);
+        break;
+      case AtomKind::kMod:
+        atom = Expr::mod(rename_index_tensor(term.inner, from, to), term.divisor);
+        break;
+    }
+    result = result + term.coefficient * atom;
+  }
+  return result;
 }
 
 Result<Expr> parse_expr(std::string_view text) {

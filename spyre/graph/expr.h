@@ -89,6 +89,9 @@ struct ExprTerm {
   std::string atom_text() const;
 };
 
+/// The expression with another name for an index tensor.
+Expr rename_index_tensor(const Expr& e, std::string_view from, std::string_view to);
+
 /// Reads the text that `to_string` writes, in any order of terms and with redundant parentheses.
 Result<Expr> parse_expr(std::string_view text);
 

@@ -1,4 +1,4 @@
-#include "spyre/opspec/lexer.h"
+#include "spyre/graph/lexer.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 namespace spyre {
 namespace {
 
-constexpr std::string_view kMarks = "{}[]():,=+-*/";
+constexpr std::string_view kMarks = "{}[]():;,=+-*/";
 constexpr int kDeepestExpression = 64;
 
 bool is_word_start(char c) {
@@ -41,7 +41,7 @@ size_t number_end(std::string_view text, size_t at) {
 // next character as it is.
 size_t quoted_end(std::string_view text, size_t at, std::string& content) {
   for (size_t i = at + 1; i < text.size() && text[i] != '\n'; ++i) {
-    if (text[i] == '\'') return i + 1;
+    if (text[i] == text[at]) return i + 1;
     if (text[i] == '\\' && i + 1 < text.size()) ++i;
     content += text[i];
   }
@@ -70,7 +70,7 @@ Result<Lexer> Lexer::read(std::string_view text, std::string_view origin) {
       const size_t end = number_end(text, at);
       lexer.tokens_.push_back({Kind::kNumber, std::string(text.substr(at, end - at)), line});
       at = end;
-    } else if (c == '\'') {
+    } else if (c == '\'' || c == '"') {
       std::string content;
       const size_t end = quoted_end(text, at, content);
       if (end == std::string_view::npos) {

@@ -1,0 +1,53 @@
+// The compiler for Python: graph text in, something that runs out.
+
+#include "glue/bindings.h"
+#include "glue/compiled_kernel.h"
+#include "glue/error.h"
+#include "spyre/driver/compile.h"
+
+namespace spyre::glue {
+namespace {
+
+using KernelRef = std::shared_ptr<CompiledKernel>;
+
+KernelRef compile_text(const std::string& text) {
+  const py::gil_scoped_release release;
+  Graph graph = unwrap(parse_graph(text, "graph"));
+  const CompileOptions options = unwrap(CompileOptions::from_environment());
+  return std::make_shared<CompiledKernel>(unwrap(compile(std::move(graph), options)));
+}
+
+void run(CompiledKernel& kernel, const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& outputs) {
+  const py::gil_scoped_release release;
+  kernel.run(inputs, outputs);
+}
+
+void save(const CompiledKernel& kernel, const std::string& directory) {
+  const py::gil_scoped_release release;
+  Bundle bundle = kernel.compiled().bundle;
+  bundle.files["graph.ir"] = to_text(kernel.compiled().graph);
+  check(save_bundle(bundle, directory));
+}
+
+}  // namespace
+
+void bind_compile(py::module& module) {
+  py::class_<CompiledKernel, KernelRef>(module, "CompiledKernel", "A graph compiled for the card.")
+      .def_property_readonly("inputs", [](const CompiledKernel& k) { return k.input_names(); })
+      .def_property_readonly("outputs", [](const CompiledKernel& k) { return k.output_names(); })
+      .def_property_readonly("text", [](const CompiledKernel& k) { return to_text(k.compiled().graph); },
+                             "The graph after all passes.")
+      .def_property_readonly("files", [](const CompiledKernel& k) {
+        py::dict files;
+        for (const auto& [name, content] : k.compiled().bundle.files) { files[py::str(name)] = py::bytes(content); }
+        return files;
+      }, "The bundle, by file name.")
+      .def("output_layout", [](const CompiledKernel& k, const std::string& name) { return k.argument(name).layout; },
+           py::arg("name"), "The device layout of an argument.")
+      .def("run", &run, py::arg("inputs"), py::arg("outputs"), "Queues one run on the current stream.")
+      .def("plan", [](CompiledKernel& k, c10::DeviceIndex device) { return k.plan(device); }, py::arg("device") = 0)
+      .def("save", &save, py::arg("directory"), "Writes the bundle and the graph as a directory.");
+  module.def("compile_graph", &compile_text, py::arg("text"), "Compiles a graph in text form for the card.");
+}
+
+}  // namespace spyre::glue

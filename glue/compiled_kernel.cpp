@@ -1,0 +1,111 @@
+#include "glue/compiled_kernel.h"
+
+#include <ATen/ops/full.h>
+
+#include "glue/device_state.h"
+#include "glue/dtype.h"
+#include "glue/error.h"
+#include "glue/kernels.h"
+#include "glue/storage.h"
+#include "glue/tensor_access.h"
+#include "spyre/runtime/launch.h"
+
+namespace spyre::glue {
+namespace {
+
+constexpr std::string_view kCodeDirectory = "spyreCodeDir/";
+
+// The files the runtime needs, under the names it knows them by.
+std::map<std::string, std::string> code_files(const Bundle& bundle) {
+  std::map<std::string, std::string> files;
+  for (const auto& [name, content] : bundle.files) {
+    if (name.starts_with(kCodeDirectory)) { files[name.substr(kCodeDirectory.size())] = content; }
+  }
+  return files;
+}
+
+LaunchTensor launch_tensor(const at::Tensor& tensor) {
+  const StorageContext* context = context_of(*tensor.storage().unsafeGetStorageImpl());
+  return {context == nullptr ? nullptr : context->memory, tensor.sizes().vec()};
+}
+
+void require_layout(const at::Tensor& tensor, const KernelArgument& argument) {
+  TORCH_CHECK(tensor.device().is_privateuseone(), "kernel argument '", argument.name, "' must be on the card, found ",
+              tensor.device());
+  const DeviceLayout layout = layout_of(tensor);
+  TORCH_CHECK(layout == argument.layout, "kernel argument '", argument.name, "' is laid out ", layout.to_string(),
+              ", the kernel was compiled for ", argument.layout.to_string());
+}
+
+using ConstantKey = std::tuple<double, double, HostType, std::vector<int64_t>, std::string, c10::DeviceIndex>;
+
+}  // namespace
+
+at::Tensor constant_tensor(const KernelArgument& constant, c10::DeviceIndex device) {
+  static std::mutex mutex;
+  static auto* const known = new std::map<ConstantKey, at::Tensor>();  // never destroyed: outlives the runtime
+  const ConstantKey key{constant.fill.start, constant.fill.step, constant.dtype, constant.size,
+                        constant.layout.to_string() + std::string(to_string(constant.layout.element_arrangement)), device};
+  const std::lock_guard lock(mutex);
+  if (const auto found = known->find(key); found != known->end()) { return found->second; }
+  const c10::ScalarType dtype = dtype_of(constant.dtype);
+  const at::Tensor host = at::full(constant.size, constant.fill.start, at::dtype(at::kDouble));
+  if (constant.fill.step != 0) {
+    auto* const values = static_cast<double*>(host.mutable_data_ptr());
+    for (int64_t i = 0; i < host.numel(); ++i) { values[i] += static_cast<double>(i) * constant.fill.step; }
+  }
+  const at::Tensor tensor = empty_with_layout(constant.size, constant.stride, dtype, constant.layout, spyre_device(device));
+  copy_from(host.to(dtype), tensor, false);
+  return known->emplace(key, tensor).first->second;
+}
+
+CompiledKernel::CompiledKernel(CompiledGraph compiled) : compiled_(std::move(compiled)) {
+  for (const KernelArgument& argument : compiled_.arguments) {
+    if (argument.role == KernelArgument::Role::kInput) { input_names_.push_back(argument.name); }
+    if (argument.role == KernelArgument::Role::kOutput) { output_names_.push_back(argument.name); }
+  }
+}
+
+const KernelArgument& CompiledKernel::argument(const std::string& name) const {
+  for (const KernelArgument& argument : compiled_.arguments) {
+    if (argument.name == name) { return argument; }
+  }
+  TORCH_CHECK_INDEX(false, "kernel '", compiled_.graph.name, "' has no argument '", name, "'");
+}
+
+const CompiledKernel::OnCard& CompiledKernel::on_card(c10::DeviceIndex device) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = cards_.find(device); found != cards_.end()) { return found->second; }
+  OnCard made;
+  made.plan = unwrap(prepare_kernel(card(device), code_files(compiled_.bundle),
+                                    {.stream = stream_of(current_stream(device)), .kernel_name = compiled_.graph.name}));
+  for (const KernelArgument& argument : compiled_.arguments) {
+    if (argument.role == KernelArgument::Role::kConstant) { made.constants.push_back(constant_tensor(argument, device)); }
+  }
+  return cards_.emplace(device, std::move(made)).first->second;
+}
+
+JobPlanRef CompiledKernel::plan(c10::DeviceIndex device) {
+  return on_card(device).plan;
+}
+
+void CompiledKernel::run(std::span<const at::Tensor> inputs, std::span<const at::Tensor> outputs) {
+  TORCH_CHECK(inputs.size() == input_names_.size() && outputs.size() == output_names_.size(), "kernel '",
+              compiled_.graph.name, "' takes ", input_names_.size(), " inputs and ", output_names_.size(),
+              " outputs, found ", inputs.size(), " and ", outputs.size());
+  std::vector<LaunchTensor> tensors;
+  size_t position = 0;
+  c10::DeviceIndex device = current_device();
+  for (const auto& group : {inputs, outputs}) {
+    for (const at::Tensor& tensor : group) {
+      require_layout(tensor, compiled_.arguments[position++]);
+      device = tensor.device().index();
+      tensors.push_back(launch_tensor(tensor));
+    }
+  }
+  const OnCard& here = on_card(device);
+  for (const at::Tensor& constant : here.constants) { tensors.push_back(launch_tensor(constant)); }
+  check(launch(here.plan, std::move(tensors), stream_of(current_stream(device)), Blocking::kNo));
+}
+
+}  // namespace spyre::glue

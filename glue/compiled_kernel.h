@@ -1,0 +1,52 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "spyre/driver/compile.h"
+#include "spyre/runtime/job_plan.h"
+
+namespace spyre::glue {
+
+/// A compiled graph that tensors can be passed to. Prepared on a card when it first runs there; constants are
+/// made then too and shared between kernels.
+///
+/// Any thread; launches go to the current stream of the tensors' card.
+class CompiledKernel {
+ public:
+  explicit CompiledKernel(CompiledGraph compiled);
+
+  const CompiledGraph& compiled() const { return compiled_; }
+  /// Names of the tensors `run` takes, in order.
+  const std::vector<std::string>& input_names() const { return input_names_; }
+  const std::vector<std::string>& output_names() const { return output_names_; }
+  const KernelArgument& argument(const std::string& name) const;
+
+  /// Queues one run. Every tensor must have the layout the kernel was compiled for; refused otherwise.
+  void run(std::span<const at::Tensor> inputs, std::span<const at::Tensor> outputs);
+
+  /// The plan on a card, made if it has not run there yet.
+  JobPlanRef plan(c10::DeviceIndex device);
+
+ private:
+  struct OnCard {
+    JobPlanRef plan;
+    std::vector<at::Tensor> constants;
+  };
+  const OnCard& on_card(c10::DeviceIndex device);
+
+  const CompiledGraph compiled_;
+  std::vector<std::string> input_names_, output_names_;
+  std::mutex mutex_;
+  std::map<c10::DeviceIndex, OnCard> cards_;  // entries never move or go
+};
+
+/// A constant on a card, made once per process: `fill` in this layout.
+at::Tensor constant_tensor(const KernelArgument& constant, c10::DeviceIndex device);
+
+}  // namespace spyre::glue

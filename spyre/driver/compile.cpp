@@ -1,0 +1,81 @@
+#include "spyre/driver/compile.h"
+
+#include <fmt/format.h>
+
+#include "spyre/base/settings.h"
+#include "spyre/opspec/lower.h"
+#include "spyre/passes/assign_layouts.h"
+#include "spyre/passes/eliminate_dead_code.h"
+#include "spyre/passes/plan_pool.h"
+#include "spyre/passes/select_ops.h"
+
+namespace spyre {
+namespace {
+
+Status without_failure(Graph& graph, void (*pass)(Graph&)) {
+  pass(graph);
+  return Status();
+}
+
+// The whole compiler, in the order it runs.
+Status optimize(Graph& graph, const CompileOptions& /*options*/, PassLog& log) {
+  SPYRE_TRY(log.run("eliminate-dead-code", graph,
+                    [](Graph& g) { return without_failure(g, eliminate_dead_code); }));
+  SPYRE_TRY(log.run("select-ops", graph, select_ops));
+  SPYRE_TRY(log.run("assign-layouts", graph, [](Graph& g) { return assign_layouts(g); }));
+  // Only now is it known where dimensions end, and with it which loops are two.
+  SPYRE_TRY(log.run("cut-loops", graph, cut_loops));
+  return log.run("plan-pool", graph, plan_pool);
+}
+
+std::vector<KernelArgument> arguments_of(const Graph& graph) {
+  std::vector<KernelArgument> arguments;
+  for (const BufferId id : launch_buffers(graph)) {
+    const Buffer& buffer = graph.buffers[static_cast<size_t>(id)];
+    KernelArgument argument{.name = buffer.name,
+                            .layout = *buffer.layout,
+                            .dtype = buffer.dtype,
+                            .size = buffer.size,
+                            .stride = buffer.stride};
+    argument.role = buffer.is_input ? KernelArgument::Role::kInput
+                    : buffer.fill   ? KernelArgument::Role::kConstant
+                                    : KernelArgument::Role::kOutput;
+    if (buffer.fill) argument.fill = *buffer.fill;
+    arguments.push_back(std::move(argument));
+  }
+  return arguments;
+}
+
+// An input that no node touches never met a layout pass that would ask for its layout.
+Status complete_layouts(Graph& graph) {
+  for (Buffer& buffer : graph.buffers) {
+    if (buffer.layout) continue;
+    SPYRE_ASSIGN_OR_RETURN(buffer.layout,
+                           DeviceLayout::standard(buffer.size, info_of(buffer.dtype).device_format));
+  }
+  return Status();
+}
+
+}  // namespace
+
+Result<CompileOptions> CompileOptions::from_environment() {
+  CompileOptions options;
+  SPYRE_ASSIGN_OR_RETURN(options.cores, read_int("SENCORES"));
+  return options;
+}
+
+Result<CompiledGraph> compile(Graph graph, const CompileOptions& options, PassLog& log) {
+  SPYRE_TRY(optimize(graph, options, log));
+  SPYRE_TRY(complete_layouts(graph));
+  SPYRE_ASSIGN_OR_RETURN(const Kernel kernel, lower_to_kernel(graph));
+  SPYRE_ASSIGN_OR_RETURN(Bundle bundle, write_bundle(kernel));
+  std::vector<KernelArgument> arguments = arguments_of(graph);
+  return CompiledGraph{std::move(graph), std::move(bundle), std::move(arguments)};
+}
+
+Result<CompiledGraph> compile(Graph graph, const CompileOptions& options) {
+  PassLog log;
+  return compile(std::move(graph), options, log);
+}
+
+}  // namespace spyre

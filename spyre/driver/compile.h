@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "spyre/base/result.h"
+#include "spyre/codegen/superdsc/bundle.h"
+#include "spyre/driver/pass_log.h"
+#include "spyre/graph/graph.h"
+
+/// The compiler: a graph in, the artifacts of one bundle out.
+namespace spyre {
+
+struct CompileOptions {
+  int64_t cores = 32;  ///< SENCORES
+  /// The options that the environment asks for. Refused: values out of range.
+  static Result<CompileOptions> from_environment();
+};
+
+/// One launch argument, in launch order.
+struct KernelArgument {
+  std::string name;
+  DeviceLayout layout;
+  HostType dtype = HostType::kFloat16;
+  std::vector<int64_t> size, stride;
+  enum class Role : uint8_t { kInput, kOutput, kConstant };
+  Role role = Role::kInput;
+  Fill fill;  ///< of a constant
+};
+
+struct CompiledGraph {
+  Graph graph;  ///< after all passes
+  Bundle bundle;
+  std::vector<KernelArgument> arguments;  ///< inputs, outputs, constants
+};
+
+/// Runs every pass and writes the bundle. Refusals say which pass refused what, where it comes from and what
+/// to try. Deterministic: equal graphs and options give equal bytes.
+Result<CompiledGraph> compile(Graph graph, const CompileOptions& options, PassLog& log);
+Result<CompiledGraph> compile(Graph graph, const CompileOptions& options = {});
+
+}  // namespace spyre

@@ -1,0 +1,21 @@
+#include "spyre/driver/pass_log.h"
+
+#include <fmt/format.h>
+
+namespace spyre {
+
+Status PassLog::run(std::string_view pass, Graph& graph, const std::function<Status(Graph&)>& body) {
+  const Graph before = observer_ ? graph : Graph();
+  const auto start = std::chrono::steady_clock::now();
+  SPYRE_TRY(body(graph));
+  const auto time = std::chrono::steady_clock::now() - start;
+  const Status verified = verify(graph);
+  SPYRE_CHECK(verified.ok(), fmt::format("after {}: {}", pass, verified.error().message));
+  const bool changed = !observer_ || !(before == graph);
+  entries_.push_back(
+      {std::string(pass), std::chrono::duration_cast<std::chrono::nanoseconds>(time), changed});
+  if (observer_) observer_(pass, graph, changed);
+  return Status();
+}
+
+}  // namespace spyre

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "spyre/base/result.h"
+#include "spyre/graph/graph.h"
+
+namespace spyre {
+
+/// Runs passes one by one, times them, checks the graph after each, and shows it to whoever wants to see.
+class PassLog {
+ public:
+  struct Entry {
+    std::string pass;
+    std::chrono::nanoseconds time;
+    bool changed;
+  };
+  using Observer = std::function<void(std::string_view pass, const Graph& after, bool changed)>;
+
+  PassLog() = default;
+  /// Called after every pass. Comparing graphs costs time, so without an observer `changed` is always true.
+  explicit PassLog(Observer observer) : observer_(std::move(observer)) {}
+
+  Status run(std::string_view pass, Graph& graph, const std::function<Status(Graph&)>& body);
+
+  const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
+  Observer observer_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace spyre

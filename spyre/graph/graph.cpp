@@ -1,0 +1,125 @@
+#include "spyre/graph/graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace spyre {
+
+int64_t Buffer::elements() const {
+  int64_t n = 1;
+  for (const int64_t s : size) n *= s;
+  return n;
+}
+
+std::optional<BufferId> Graph::find(std::string_view buffer_name) const {
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    if (buffers[i].name == buffer_name) return static_cast<BufferId>(i);
+  }
+  return std::nullopt;
+}
+
+BufferId Graph::add_buffer(Buffer buffer) {
+  const std::string wanted = buffer.name;
+  for (int number = 1; find(buffer.name); ++number) buffer.name = fmt::format("{}_{}", wanted, number);
+  buffers.push_back(std::move(buffer));
+  return static_cast<BufferId>(buffers.size()) - 1;
+}
+
+bool Graph::is_result(BufferId id) const {
+  return std::find(results.begin(), results.end(), id) != results.end();
+}
+
+bool Graph::is_local(BufferId id) const {
+  const Buffer& buffer = buffers[static_cast<size_t>(id)];
+  return !buffer.is_input && !buffer.fill && !is_result(id);
+}
+
+HostType result_type(std::string_view op, const std::vector<HostType>& operands) {
+  static const std::set<std::string_view> kComparisons = {
+      "eq",         "ne",          "lt",          "le",    "gt",    "ge",     "logical_and",
+      "logical_or", "logical_not", "logical_xor", "isnan", "isinf", "signbit"};
+  if (kComparisons.contains(op) || op == "reduce.any" || op == "reduce.all") return HostType::kBool;
+  if (op == "reduce.argmax" || op == "reduce.argmin") return HostType::kInt64;
+  const auto rank = [](HostType type) {
+    switch (type) {
+      case HostType::kBool:
+        return 0;
+      case HostType::kUInt8:
+      case HostType::kInt8:
+        return 1;
+      case HostType::kInt16:
+        return 2;
+      case HostType::kInt32:
+        return 3;
+      case HostType::kInt64:
+        return 4;
+      case HostType::kFloat8E4M3FN:
+      case HostType::kFloat8E5M2FNUZ:
+        return 5;
+      case HostType::kFloat16:
+      case HostType::kBFloat16:
+        return 6;
+      case HostType::kFloat32:
+        return 7;
+    }
+    return 7;
+  };
+  HostType best = HostType::kBool;
+  // The condition of a `where` chooses, it does not take part.
+  for (size_t i = op == "where" || op == "where3" ? 1 : 0; i < operands.size(); ++i) {
+    const bool mixed_halves = rank(operands[i]) == 6 && rank(best) == 6 && operands[i] != best;
+    if (mixed_halves) {
+      best = HostType::kFloat32;
+    } else if (rank(operands[i]) > rank(best)) {
+      best = operands[i];
+    }
+  }
+  return best;
+}
+
+namespace {
+
+using Ranges = std::map<std::string, int64_t, std::less<>>;
+
+IndexRange range_over(const Expr& index, const Ranges& extents) {
+  IndexRange range{index.constant_term(), index.constant_term()};
+  for (const ExprTerm& term : index.terms()) {
+    IndexRange atom;
+    switch (term.kind) {
+      case AtomKind::kSymbol: {
+        const auto extent = extents.find(term.name);
+        atom.high = extent == extents.end() ? 0 : extent->second - 1;
+        break;
+      }
+      case AtomKind::kFloorDiv: {
+        const IndexRange inner = range_over(term.inner, extents);
+        atom = {inner.low / term.divisor, inner.high / term.divisor};
+        break;
+      }
+      case AtomKind::kMod: {
+        const IndexRange inner = range_over(term.inner, extents);
+        const bool whole = inner.low >= 0 && inner.high < term.divisor;
+        atom = whole ? inner : IndexRange{0, term.divisor - 1};
+        break;
+      }
+      case AtomKind::kIndirect:
+        break;
+    }
+    if (term.coefficient < 0) std::swap(atom.low, atom.high);
+    range.low += term.coefficient * atom.low;
+    range.high += term.coefficient * atom.high;
+  }
+  return range;
+}
+
+}  // namespace
+
+IndexRange range_of(const Expr& index, const std::vector<Loop>& loops) {
+  Ranges extents;
+  for (const Loop& loop : loops) extents[loop.name] = loop.extent;
+  return range_over(index, extents);
+}
+
+}  // namespace spyre

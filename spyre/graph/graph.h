@@ -1,0 +1,151 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "spyre/base/result.h"
+#include "spyre/graph/expr.h"
+#include "spyre/layout/device_layout.h"
+#include "spyre/layout/host_type.h"
+
+/// The compiler's view of a program: buffers, and loops that fill them.
+///
+///     graph scaled_sum {
+///       input x : float16[4, 100] stride=[100, 1]
+///       buffer s : float16[4] stride=[1]
+///       node s (p0: 4; r0: 100) {
+///         v0 = load x[100*p0 + r0]
+///         v1 = constant 0.125 : float16
+///         v2 = mul v0 v1
+///         v3 = reduce.sum v2
+///         store s[p0] v3
+///       }
+///       return s
+///     }
+///
+/// A *buffer* is a stretch of host memory counted in elements; its size and stride say how the caller sees
+/// it, the index expressions of loads and stores count its elements directly. A *node* runs its body once for
+/// every point of its output loops; a `reduce.` instruction folds the loops behind the semicolon. Nodes run
+/// in the order written. A buffer may be filled by several nodes (a `cat`), and a node may store into an
+/// input (a mutation).
+///
+/// Bodies start as PyTorch's Inductor writes them, many instructions each with its own names. The pass
+/// `select-ops` leaves one device operation per node; from then on `DeviceOp` is the view to use.
+///
+/// Passes decide, and write what they decided here: `Buffer::layout` and `place`, `Loop::split`.
+namespace spyre {
+
+using BufferId = int;
+
+/// What a buffer holds that nobody computes: the same value everywhere, or a ramp along its last axis
+/// (start, start + step, ...).
+struct Fill {
+  double start = 0;
+  double step = 0;
+
+  friend bool operator==(const Fill&, const Fill&) = default;
+};
+
+/// Where a buffer that is neither input nor result lives.
+struct BufferPlace {
+  enum class Kind : uint8_t { kPool, kLx };
+  Kind kind = Kind::kPool;
+  int64_t offset = 0;  ///< bytes: in the bundle's pool, or in every core's scratchpad
+
+  friend bool operator==(const BufferPlace&, const BufferPlace&) = default;
+};
+
+struct Buffer {
+  std::string name;
+  HostType dtype = HostType::kFloat16;
+  std::vector<int64_t> size, stride;
+  int64_t offset = 0;  ///< an input that is a view: where it starts; index expressions include it
+  bool is_input = false;
+  std::optional<Fill> fill;            ///< a constant, made before the first launch
+  std::optional<DeviceLayout> layout;  ///< of the whole buffer; none until a pass has chosen
+  std::optional<BufferPlace> place;
+
+  int64_t elements() const;
+
+  friend bool operator==(const Buffer&, const Buffer&) = default;
+};
+
+struct Loop {
+  std::string name;
+  int64_t extent = 1;
+  bool reduced = false;
+  int64_t split = 1;  ///< into how many slices the cores cut it
+
+  friend bool operator==(const Loop&, const Loop&) = default;
+};
+
+/// One step of a body. Its value is `v<position>`; `operands` are positions of earlier ones.
+struct Instruction {
+  /// load, constant, index, to_dtype, reduce.<kind>, or the name of a pointwise operation.
+  std::string op;
+  std::vector<int> operands;
+  BufferId buffer = -1;                 ///< load
+  Expr index;                           ///< load: element of the buffer; index: the value
+  double value = 0;                     ///< constant
+  HostType dtype = HostType::kFloat16;  ///< of the value; inferred when text is read
+  std::vector<std::pair<std::string, double>> attributes;
+
+  bool is_load() const { return op == "load"; }
+  bool is_reduction() const { return op.starts_with("reduce."); }
+
+  friend bool operator==(const Instruction&, const Instruction&) = default;
+};
+
+struct Node {
+  std::string name;
+  std::vector<Loop> loops;  ///< output loops first, then the reduced ones
+  std::vector<Instruction> body;
+  BufferId target = -1;
+  Expr target_index;
+  int result = 0;                                      ///< position of the stored value
+  std::string aten, source;                            ///< where it comes from: operator, file and line
+  std::vector<std::pair<std::string, int64_t>> hints;  ///< wished splits, by loop
+
+  friend bool operator==(const Node&, const Node&) = default;
+};
+
+struct Graph {
+  std::string name;
+  std::vector<Buffer> buffers;
+  std::vector<Node> nodes;
+  std::vector<BufferId> results;
+
+  std::optional<BufferId> find(std::string_view buffer_name) const;
+  /// Adds a buffer under this name, or under the name with a number when it is taken.
+  BufferId add_buffer(Buffer buffer);
+  bool is_result(BufferId id) const;
+  /// Neither input nor result nor constant: it lives only inside this graph.
+  bool is_local(BufferId id) const;
+
+  friend bool operator==(const Graph&, const Graph&) = default;
+};
+
+/// `graph { ... }`, every decision included; parse_graph reads it back to an equal value.
+std::string to_text(const Graph& graph);
+/// `origin` (a file name, say) starts every message.
+Result<Graph> parse_graph(std::string_view text, std::string_view origin = "graph");
+
+/// What every pass may rely on and must leave behind: names unique, operands before their use, every load and
+/// store inside its buffer, no value read before it is written, layouts that fit the size of their buffer.
+Status verify(const Graph& graph);
+
+/// Which host type an operation gives: PyTorch's promotion of its operands, bool for comparisons.
+HostType result_type(std::string_view op, const std::vector<HostType>& operands);
+
+/// The smallest and largest value of an index over the loops of a node. Index tensors count as zero.
+struct IndexRange {
+  int64_t low = 0, high = 0;
+};
+IndexRange range_of(const Expr& index, const std::vector<Loop>& loops);
+
+}  // namespace spyre

@@ -1,0 +1,216 @@
+#include "spyre/graph/normal_op.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "spyre/ops/ops.h"
+
+namespace spyre {
+namespace {
+
+Error unsupported(std::string message) {
+  return Error(ErrorKind::kUnsupported, std::move(message));
+}
+
+// The rules of one op; operands left out are null.
+class StickRules {
+ public:
+  StickRules(const NormalOp& op, std::vector<const DeviceAccess*> inputs, const DeviceAccess* output,
+             std::span<const DeviceLayout* const> layouts)
+      : op_(op), inputs_(std::move(inputs)), output_(output), layouts_(layouts) {}
+
+  Status check() {
+    if (op_.op.is_matmul()) return matmul();
+    if (op_.op.reduces) return reduction();
+    const OpInfo* info = find_op(op_.op.op);
+    if (info != nullptr && info->family == OpFamily::kConversion) SPYRE_TRY(conversion());
+    if (op_.op.op == "identity" && copies_into_other_stick()) return restickify();
+    return pointwise();
+  }
+
+ private:
+  const DeviceLayout* input_layout(size_t i) const { return layouts_[op_.op.indices.size() + i]; }
+  const DeviceLayout* output_layout() const { return layouts_.back(); }
+  bool reduced(int loop) const { return loop >= 0 && op_.access.loops[static_cast<size_t>(loop)].reduced; }
+
+  ElementArrangement arrangement(const DeviceAccess* access, const DeviceLayout* layout) const {
+    return access->lane < 0 ? ElementArrangement::STANDARD : layout->element_arrangement;
+  }
+
+  Status same_arrangement(size_t i) const {
+    if (inputs_[i] == nullptr || output_ == nullptr || inputs_[i]->lane < 0) return Status();
+    if (input_layout(i)->element_arrangement == output_layout()->element_arrangement) return Status();
+    return unsupported("two operands order the elements of their sticks differently");
+  }
+
+  Status pointwise() const {
+    const bool converts =
+        find_op(op_.op.op) != nullptr && find_op(op_.op.op)->family == OpFamily::kConversion;
+    const bool normalizes = op_.op.op == "layernormnorm" || op_.op.op == "layernormscale";
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const DeviceAccess* input = inputs_[i];
+      if (input == nullptr || output_ == nullptr) continue;
+      if (input->lane >= 0 && input->lane != output_->lane)
+        return unsupported("an input's stick runs along another dimension than the output's");
+      if (input->lane < 0 && output_->lane >= 0 && input->uses(output_->lane)) {
+        return unsupported("an input holds one element per stick along the output's stick");
+      }
+      if (!converts && !normalizes) SPYRE_TRY(same_arrangement(i));
+    }
+    return Status();
+  }
+
+  Status conversion() const {
+    if (inputs_[0] == nullptr || output_ == nullptr || inputs_[0]->lane < 0) return Status();
+    using enum ElementArrangement;
+    const ElementArrangement from = input_layout(0)->element_arrangement,
+                             to = output_layout()->element_arrangement;
+    const std::string& name = op_.op.op;
+    const bool fine = name == "dl16tofp32" ? (from == STANDARD && to == DL16_TO_FP32) ||
+                                                 (from == FP32_TO_DL16 && to == STANDARD)
+                      : name == "fp32todl16" ? (from == STANDARD && to == FP32_TO_DL16) ||
+                                                   (from == DL16_TO_FP32 && to == STANDARD)
+                                             : from == to;
+    return fine ? Status() : Status(unsupported("the conversion leaves its elements in another order"));
+  }
+
+  Status reduction() const {
+    const auto& loops = op_.access.loops;
+    const auto folded = std::count_if(loops.begin(), loops.end(), [](const Loop& l) { return l.reduced; });
+    if (folded != 1) return unsupported(fmt::format("folds {} loops, one at a time is allowed", folded));
+    if (inputs_[0] == nullptr) return Status();
+    const int lane = inputs_[0]->lane;
+    const bool along_stick = reduced(lane);
+    const OpInfo* info = find_op(op_.op.op);
+    const bool stick_only = info != nullptr && info->family == OpFamily::kLayerNorm;
+    if (along_stick && info != nullptr && info->family == OpFamily::kReduction && !info->stick_variant) {
+      return unsupported("cannot fold along the stick");
+    }
+    if (stick_only && !along_stick) return unsupported("folds along the stick only");
+    if (output_ == nullptr) return Status();
+    if (output_->lane != (along_stick ? -1 : lane)) {
+      return unsupported(along_stick ? "folding the stick leaves one element per stick"
+                                     : "folding keeps the stick of the input");
+    }
+    if (stick_only) {
+      return output_layout()->element_arrangement == ElementArrangement::EXX2
+                 ? Status()
+                 : Status(unsupported("moments are kept two a stick"));
+    }
+    return along_stick ? Status() : same_arrangement(0);
+  }
+
+  Status matmul() const {
+    const auto& loops = op_.access.loops;
+    int k = -1;
+    for (size_t i = 0; i < loops.size(); ++i) {
+      if (!loops[i].reduced) continue;
+      if (k >= 0) return unsupported("the summed dimension of a matmul is in two pieces");
+      k = static_cast<int>(i);
+    }
+    const DeviceAccess *x = inputs_[0], *w = inputs_[1];
+    if (x != nullptr && x->lane != k)
+      return unsupported("the left operand's stick must run along the summed dimension");
+    if (w != nullptr) {
+      if (w->lane < 0 || w->lane == k) return unsupported("the right operand's stick must run along n");
+      if (x != nullptr && x->uses(w->lane)) return unsupported("the right operand's stick must run along n");
+    }
+    if (output_ != nullptr) {
+      if (output_->lane < 0) return unsupported("the result's stick must run along n");
+      if (w != nullptr && output_->lane != w->lane) return unsupported("the result's stick must run along n");
+      if (x != nullptr && x->uses(output_->lane)) return unsupported("the result's stick must run along n");
+    }
+    for (size_t i = 0; i < layouts_.size(); ++i) {
+      if (layouts_[i] != nullptr && layouts_[i]->element_arrangement != ElementArrangement::STANDARD) {
+        return unsupported("a matmul takes sticks in the standard order only");
+      }
+    }
+    return one_loop_each(k);
+  }
+
+  // m and n may not be cut: the card knows one of each. Further loops of both operands are batches.
+  Status one_loop_each(int k) const {
+    const DeviceAccess *x = inputs_[0], *w = inputs_[1];
+    if (x == nullptr || w == nullptr) return Status();
+    int n_loops = 0;
+    for (size_t i = 0; i < op_.access.loops.size(); ++i) {
+      const int loop = static_cast<int>(i);
+      if (loop != k && w->uses(loop) && !x->uses(loop)) ++n_loops;
+    }
+    return n_loops <= 1 ? Status() : Status(unsupported("n of a matmul is in two pieces"));
+  }
+
+  bool copies_into_other_stick() const {
+    if (inputs_[0] == nullptr || output_ == nullptr) return false;
+    const int in = inputs_[0]->lane, out = output_->lane;
+    if (in >= 0 && out >= 0) return in != out;
+    return (in < 0 && out >= 0 && inputs_[0]->uses(out)) || (in >= 0 && out < 0 && output_->uses(in));
+  }
+
+  Status restickify() const {
+    if (input_layout(0)->device_dtype != DataFormat::SEN169_FP16) {
+      return unsupported("the card turns sticks of 16-bit values only");
+    }
+    if (input_layout(0)->element_arrangement != output_layout()->element_arrangement ||
+        input_layout(0)->element_arrangement != ElementArrangement::STANDARD) {
+      return unsupported("turning a stick needs the standard order");
+    }
+    if (!op_.op.indices.empty()) return unsupported("a gather cannot turn the stick as well");
+    const DeviceAccess &in = *inputs_[0], &out = *output_;
+    if (in.lane >= 0 && out.lane >= 0) {
+      const bool both = in.uses(out.lane) && out.uses(in.lane);
+      return both ? Status() : Status(unsupported("a broadcast cannot turn the stick as well"));
+    }
+    // Between sticks and single elements the lanes of the single ones are a dimension of their own.
+    const DeviceAccess& sticks = in.lane >= 0 ? in : out;
+    const bool has_room = std::any_of(sticks.dims.begin(), sticks.dims.end(), [&](const AccessDim& d) {
+      return d.loop < 0 && d.indirect.empty() && d.size == sticks.lanes && d.offset == 0;
+    });
+    return has_room ? Status() : Status(unsupported("needs a dimension for the unused lanes"));
+  }
+
+  const NormalOp& op_;
+  std::vector<const DeviceAccess*> inputs_;
+  const DeviceAccess* output_;
+  std::span<const DeviceLayout* const> layouts_;
+};
+
+}  // namespace
+
+bool is_restickify(const NormalOp& op) {
+  if (op.op.op != "identity" || op.input(0).lane == op.output().lane) return false;
+  const int in = op.input(0).lane, out = op.output().lane;
+  return (in >= 0 && op.output().uses(in)) || (out >= 0 && op.input(0).uses(out));
+}
+
+Result<NormalOp> normalize_op(const Node& node, std::span<const DeviceLayout* const> layouts) {
+  NormalOp normal{.op = device_op(node)};
+  std::vector<const Expr*> indices;
+  for (const auto& [name, access] : normal.op.indices) indices.push_back(&access.index);
+  for (const Access& access : normal.op.inputs) indices.push_back(&access.index);
+  indices.push_back(&normal.op.output.index);
+
+  std::vector<OperandIndex> operands;
+  for (size_t i = 0; i < layouts.size(); ++i) {
+    if (layouts[i] != nullptr) operands.push_back({layouts[i], indices[i]});
+  }
+  SPYRE_ASSIGN_OR_RETURN(normal.access, normalize_access(node.loops, operands));
+
+  std::vector<const DeviceAccess*> inputs(normal.op.inputs.size(), nullptr);
+  const DeviceAccess* output = nullptr;
+  size_t next = 0;
+  for (size_t i = 0; i < layouts.size(); ++i) {
+    if (layouts[i] == nullptr) continue;
+    const DeviceAccess* access = &normal.access.operands[next++];
+    if (i + 1 == layouts.size()) {
+      output = access;
+    } else if (i >= normal.op.indices.size()) {
+      inputs[i - normal.op.indices.size()] = access;
+    }
+  }
+  SPYRE_TRY(StickRules(normal, std::move(inputs), output, layouts).check());
+  return normal;
+}
+
+}  // namespace spyre

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "spyre/base/result.h"
+#include "spyre/graph/device_access.h"
+#include "spyre/graph/device_op.h"
+
+namespace spyre {
+
+/// A device operation with its loops cut and every operand in device coordinates, in the order index
+/// tensors, inputs, output.
+struct NormalOp {
+  DeviceOp op;
+  NormalAccess access;
+
+  size_t index_count() const { return op.indices.size(); }
+  const DeviceAccess& index(size_t i) const { return access.operands[i]; }
+  const DeviceAccess& input(size_t i) const { return access.operands[op.indices.size() + i]; }
+  const DeviceAccess& output() const { return access.operands.back(); }
+};
+
+/// A copy that turns the stick to another dimension, or one that moves between whole sticks and one element
+/// per stick; the card has an operation of its own for it, in 16 bits only.
+bool is_restickify(const NormalOp& op);
+
+/// Whether the card can run this node with these layouts, one per operand in the order above. A null layout
+/// leaves its operand out of the question, so that the answer is about the others.
+///
+/// Rules of the sticks:
+///  - pointwise: inputs run along the output's stick, or hold one element per stick and do not depend on it;
+///  - reductions: along another dimension the stick stays, along the stick one element per stick comes out;
+///  - matmul: the left operand's stick is k, the right one's and the output's are n;
+///  - element arrangements agree wherever there is a stick to arrange.
+Result<NormalOp> normalize_op(const Node& node, std::span<const DeviceLayout* const> layouts);
+
+}  // namespace spyre

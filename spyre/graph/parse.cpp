@@ -1,0 +1,331 @@
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <unordered_map>
+
+#include "spyre/graph/graph.h"
+#include "spyre/graph/lexer.h"
+
+namespace spyre {
+namespace {
+
+// Reads one graph. Each method takes what it names, its keyword included unless the caller had to look at it.
+class Parser {
+ public:
+  explicit Parser(Lexer lexer) : lex_(std::move(lexer)) {}
+
+  Result<Graph> graph();
+
+ private:
+  Status buffer(bool is_input);
+  Status node();
+  Status loops(Node& node);
+  Status instruction(Node& node, const std::string& value);
+  Status pointwise(Node& node, Instruction& instruction);
+  Status store(Node& node);
+  Status results();
+
+  Status integers(std::vector<int64_t>& out);
+  Result<double> number();
+  Result<HostType> dtype();
+  Result<DeviceLayout> layout();
+  Result<BufferId> buffer_name();
+  Result<int> operand(const Node& node);
+  Result<Expr> bracketed();
+
+  Lexer lex_;
+  Graph graph_;
+  std::unordered_map<std::string, BufferId> ids_;
+};
+
+Status Parser::integers(std::vector<int64_t>& out) {
+  SPYRE_TRY(lex_.expect("["));
+  if (lex_.take("]")) return Status();
+  do {
+    const bool negative = lex_.take("-");
+    SPYRE_ASSIGN_OR_RETURN(const int64_t value, lex_.integer("a number"));
+    out.push_back(negative ? -value : value);
+  } while (lex_.take(","));
+  return lex_.expect("]");
+}
+
+Result<double> Parser::number() {
+  const bool negative = lex_.take("-");
+  double value = 0;
+  if (lex_.take("inf")) {
+    value = std::numeric_limits<double>::infinity();
+  } else if (lex_.take("nan")) {
+    value = std::numeric_limits<double>::quiet_NaN();
+  } else {
+    SPYRE_ASSIGN_OR_RETURN(value, lex_.number("a number, inf or nan"));
+  }
+  return negative ? -value : value;
+}
+
+Result<HostType> Parser::dtype() {
+  SPYRE_ASSIGN_OR_RETURN(const std::string name, lex_.word("an element type"));
+  const std::optional<HostType> type = host_type_from_name(name);
+  if (!type) return lex_.error_here(fmt::format("'{}' is not an element type of the card", name));
+  return *type;
+}
+
+Result<DeviceLayout> Parser::layout() {
+  DeviceLayout layout;
+  SPYRE_TRY(lex_.expect("("));
+  SPYRE_TRY(integers(layout.device_size));
+  SPYRE_TRY(lex_.expect(","));
+  SPYRE_TRY(integers(layout.stride_map));
+  SPYRE_TRY(lex_.expect(","));
+  SPYRE_ASSIGN_OR_RETURN(const std::string format, lex_.word("a data format"));
+  const std::optional<DataFormat> known = data_format_from_name(format);
+  if (!known) return lex_.error_here(fmt::format("'{}' is not a data format", format));
+  layout.device_dtype = *known;
+  SPYRE_TRY(lex_.expect(","));
+  SPYRE_ASSIGN_OR_RETURN(const std::string arrangement, lex_.word("an element arrangement"));
+  const std::optional<ElementArrangement> order = element_arrangement_from_name(arrangement);
+  if (!order) return lex_.error_here(fmt::format("'{}' is not an element arrangement", arrangement));
+  layout.element_arrangement = *order;
+  SPYRE_TRY(lex_.expect(")"));
+  const Status well_formed = layout.check_well_formed();
+  if (!well_formed.ok()) return lex_.error_here(well_formed.error().message);
+  return layout;
+}
+
+Status Parser::buffer(bool is_input) {
+  Buffer buffer{.is_input = is_input};
+  SPYRE_ASSIGN_OR_RETURN(buffer.name, lex_.word("the name of a buffer"));
+  if (ids_.contains(buffer.name))
+    return lex_.error_here(fmt::format("buffer '{}' appears twice", buffer.name));
+  SPYRE_TRY(lex_.expect(":"));
+  SPYRE_ASSIGN_OR_RETURN(buffer.dtype, dtype());
+  SPYRE_TRY(integers(buffer.size));
+  for (const int64_t size : buffer.size) {
+    if (size < 0) return lex_.error_here(fmt::format("buffer '{}' has a negative size", buffer.name));
+  }
+  buffer.stride = contiguous_strides(buffer.size);
+  while (true) {
+    if (lex_.take("stride")) {
+      SPYRE_TRY(lex_.expect("="));
+      buffer.stride.clear();
+      SPYRE_TRY(integers(buffer.stride));
+      if (buffer.stride.size() != buffer.size.size()) {
+        return lex_.error_here(fmt::format("buffer '{}' has {} sizes and {} strides", buffer.name,
+                                           buffer.size.size(), buffer.stride.size()));
+      }
+    } else if (lex_.take("offset")) {
+      SPYRE_TRY(lex_.expect("="));
+      SPYRE_ASSIGN_OR_RETURN(buffer.offset, lex_.integer("an offset in elements"));
+    } else if (lex_.take("layout")) {
+      SPYRE_TRY(lex_.expect("="));
+      SPYRE_ASSIGN_OR_RETURN(buffer.layout, layout());
+    } else if (lex_.take("fill")) {
+      SPYRE_TRY(lex_.expect("="));
+      SPYRE_TRY(lex_.expect("("));
+      Fill fill;
+      SPYRE_ASSIGN_OR_RETURN(fill.start, number());
+      SPYRE_TRY(lex_.expect(","));
+      SPYRE_ASSIGN_OR_RETURN(fill.step, number());
+      SPYRE_TRY(lex_.expect(")"));
+      buffer.fill = fill;
+    } else if (lex_.sees("pool") || lex_.sees("lx")) {
+      BufferPlace place{.kind = lex_.take("pool") ? BufferPlace::Kind::kPool : BufferPlace::Kind::kLx};
+      if (place.kind == BufferPlace::Kind::kLx) SPYRE_TRY(lex_.expect("lx"));
+      SPYRE_TRY(lex_.expect("="));
+      SPYRE_ASSIGN_OR_RETURN(place.offset, lex_.integer("an offset in bytes"));
+      buffer.place = place;
+    } else {
+      break;
+    }
+  }
+  ids_[buffer.name] = static_cast<BufferId>(graph_.buffers.size());
+  graph_.buffers.push_back(std::move(buffer));
+  return Status();
+}
+
+Result<BufferId> Parser::buffer_name() {
+  SPYRE_ASSIGN_OR_RETURN(const std::string name, lex_.word("the name of a buffer"));
+  const auto id = ids_.find(name);
+  if (id == ids_.end()) return lex_.error_here(fmt::format("buffer '{}' was not declared", name));
+  return id->second;
+}
+
+Result<Expr> Parser::bracketed() {
+  SPYRE_TRY(lex_.expect("["));
+  SPYRE_ASSIGN_OR_RETURN(Expr index, lex_.expression());
+  SPYRE_TRY(lex_.expect("]"));
+  return index;
+}
+
+Result<int> Parser::operand(const Node& node) {
+  SPYRE_ASSIGN_OR_RETURN(const std::string name, lex_.word("a value such as v0"));
+  int value = -1;
+  const char* const end = name.data() + name.size();
+  const bool numbered = name[0] == 'v' && std::from_chars(name.data() + 1, end, value).ptr == end;
+  if (numbered && value >= 0 && static_cast<size_t>(value) < node.body.size()) return value;
+  return lex_.error_here(fmt::format("'{}' is not an earlier value of node '{}'", name, node.name));
+}
+
+Status Parser::loops(Node& node) {
+  SPYRE_TRY(lex_.expect("("));
+  std::set<std::string> names;
+  bool reduced = lex_.take(";");
+  if (!reduced && lex_.take(")")) return Status();
+  while (true) {
+    Loop loop{.reduced = reduced};
+    SPYRE_ASSIGN_OR_RETURN(loop.name, lex_.word("the name of a loop"));
+    if (!names.insert(loop.name).second)
+      return lex_.error_here(fmt::format("loop '{}' appears twice", loop.name));
+    SPYRE_TRY(lex_.expect(":"));
+    SPYRE_ASSIGN_OR_RETURN(loop.extent, lex_.integer("an extent"));
+    if (lex_.take("/")) {
+      SPYRE_ASSIGN_OR_RETURN(loop.split, lex_.integer("a split"));
+    }
+    if (loop.extent < 0 || loop.split < 1)
+      return lex_.error_here(fmt::format("loop '{}' is empty", loop.name));
+    node.loops.push_back(std::move(loop));
+    if (lex_.take(")")) return Status();
+    if (!reduced && lex_.take(";")) {
+      reduced = true;
+    } else {
+      SPYRE_TRY(lex_.expect(","));
+    }
+  }
+}
+
+Status Parser::pointwise(Node& node, Instruction& instruction) {
+  std::vector<HostType> types;
+  while (!lex_.sees(":") && !lex_.sees("{") && !lex_.sees("store")) {
+    // The next value's definition ends this one: `v3 =`.
+    if (lex_.sees(fmt::format("v{}", node.body.size() + 1))) break;
+    SPYRE_ASSIGN_OR_RETURN(const int value, operand(node));
+    instruction.operands.push_back(value);
+    types.push_back(node.body[static_cast<size_t>(value)].dtype);
+  }
+  if (instruction.op == "to_dtype") {
+    SPYRE_TRY(lex_.expect(":"));
+    SPYRE_ASSIGN_OR_RETURN(instruction.dtype, dtype());
+  } else {
+    instruction.dtype = result_type(instruction.op, types);
+  }
+  if (!lex_.take("{")) return Status();
+  if (lex_.take("}")) return Status();
+  do {
+    SPYRE_ASSIGN_OR_RETURN(std::string key, lex_.word("the name of an attribute"));
+    SPYRE_TRY(lex_.expect(":"));
+    SPYRE_ASSIGN_OR_RETURN(const double value, number());
+    instruction.attributes.emplace_back(std::move(key), value);
+  } while (lex_.take(","));
+  return lex_.expect("}");
+}
+
+Status Parser::instruction(Node& node, const std::string& value) {
+  if (value != fmt::format("v{}", node.body.size())) {
+    return lex_.error_here(fmt::format("found '{}', the next value is v{}", value, node.body.size()));
+  }
+  SPYRE_TRY(lex_.expect("="));
+  Instruction instruction;
+  SPYRE_ASSIGN_OR_RETURN(instruction.op, lex_.word("an operation"));
+  if (instruction.is_load()) {
+    SPYRE_ASSIGN_OR_RETURN(instruction.buffer, buffer_name());
+    SPYRE_ASSIGN_OR_RETURN(instruction.index, bracketed());
+    instruction.dtype = graph_.buffers[static_cast<size_t>(instruction.buffer)].dtype;
+  } else if (instruction.op == "constant") {
+    SPYRE_ASSIGN_OR_RETURN(instruction.value, number());
+    SPYRE_TRY(lex_.expect(":"));
+    SPYRE_ASSIGN_OR_RETURN(instruction.dtype, dtype());
+  } else if (instruction.op == "index") {
+    SPYRE_ASSIGN_OR_RETURN(instruction.index, lex_.expression());
+    SPYRE_TRY(lex_.expect(":"));
+    SPYRE_ASSIGN_OR_RETURN(instruction.dtype, dtype());
+  } else {
+    SPYRE_TRY(pointwise(node, instruction));
+  }
+  node.body.push_back(std::move(instruction));
+  return Status();
+}
+
+Status Parser::store(Node& node) {
+  SPYRE_ASSIGN_OR_RETURN(node.target, buffer_name());
+  SPYRE_ASSIGN_OR_RETURN(node.target_index, bracketed());
+  SPYRE_ASSIGN_OR_RETURN(node.result, operand(node));
+  return lex_.expect("}");
+}
+
+Status Parser::node() {
+  Node node;
+  SPYRE_ASSIGN_OR_RETURN(node.name, lex_.word("the name of a node"));
+  SPYRE_TRY(loops(node));
+  while (!lex_.take("{")) {
+    SPYRE_ASSIGN_OR_RETURN(const std::string key, lex_.word("aten, at, hint or '{'"));
+    SPYRE_TRY(lex_.expect("="));
+    if (key == "aten") {
+      SPYRE_ASSIGN_OR_RETURN(node.aten, lex_.quoted("an operator"));
+    } else if (key == "at") {
+      SPYRE_ASSIGN_OR_RETURN(node.source, lex_.quoted("a place in the source"));
+    } else if (key == "hint") {
+      SPYRE_TRY(lex_.expect("{"));
+      while (!lex_.take("}")) {
+        SPYRE_ASSIGN_OR_RETURN(std::string loop, lex_.word("the name of a loop"));
+        SPYRE_TRY(lex_.expect(":"));
+        SPYRE_ASSIGN_OR_RETURN(const int64_t split, lex_.integer("a split"));
+        node.hints.emplace_back(std::move(loop), split);
+        if (!lex_.sees("}")) SPYRE_TRY(lex_.expect(","));
+      }
+    } else {
+      return lex_.error_here(fmt::format("a node has no attribute '{}'", key));
+    }
+  }
+  while (true) {
+    SPYRE_ASSIGN_OR_RETURN(const std::string word, lex_.word("a value or 'store'"));
+    if (word == "store") {
+      SPYRE_TRY(store(node));
+      graph_.nodes.push_back(std::move(node));
+      return Status();
+    }
+    SPYRE_TRY(instruction(node, word));
+  }
+}
+
+Status Parser::results() {
+  if (lex_.sees("}")) return Status();
+  do {
+    SPYRE_ASSIGN_OR_RETURN(const BufferId id, buffer_name());
+    graph_.results.push_back(id);
+  } while (lex_.take(","));
+  return Status();
+}
+
+Result<Graph> Parser::graph() {
+  SPYRE_TRY(lex_.expect("graph"));
+  SPYRE_ASSIGN_OR_RETURN(graph_.name, lex_.word("the name of the graph"));
+  SPYRE_TRY(lex_.expect("{"));
+  while (!lex_.take("}")) {
+    if (lex_.take("input")) {
+      SPYRE_TRY(buffer(true));
+    } else if (lex_.take("buffer")) {
+      SPYRE_TRY(buffer(false));
+    } else if (lex_.take("node")) {
+      SPYRE_TRY(node());
+    } else if (lex_.take("return")) {
+      SPYRE_TRY(results());
+    } else {
+      return lex_.unexpected("input, buffer, node, return or '}'");
+    }
+  }
+  if (!lex_.at_end()) return lex_.unexpected("the end of the text");
+  return std::move(graph_);
+}
+
+}  // namespace
+
+Result<Graph> parse_graph(std::string_view text, std::string_view origin) {
+  SPYRE_ASSIGN_OR_RETURN(Lexer lexer, Lexer::read(text, origin));
+  SPYRE_ASSIGN_OR_RETURN(Graph graph, Parser(std::move(lexer)).graph());
+  SPYRE_TRY(verify(graph));
+  return graph;
+}
+
+}  // namespace spyre

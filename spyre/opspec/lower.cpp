@@ -1,0 +1,211 @@
+#include "spyre/opspec/lower.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+
+#include "spyre/graph/normal_op.h"
+#include "spyre/ops/ops.h"
+
+namespace spyre {
+namespace {
+
+// Turns one node into one OpSpec.
+class OpLowering {
+ public:
+  OpLowering(const Graph& graph, const Node& node, const std::map<BufferId, int>& arguments)
+      : graph_(graph), node_(node), arguments_(arguments) {}
+
+  Result<OpSpec> run() {
+    SPYRE_TRY(normalize());
+    order_loops();
+    spec_.op = restickify_ ? "ReStickifyOpHBM" : normal_.op.op;
+    const OpInfo* info = find_op(spec_.op);
+    SPYRE_CHECK(info != nullptr, fmt::format("'{}' is an op function", spec_.op));
+    spec_.is_reduction = normal_.op.reduces;
+    spec_.constants = normal_.op.constants;
+    for (const int loop : order_) {
+      const Loop& l = loops()[static_cast<size_t>(loop)];
+      spec_.iteration_space.push_back(
+          {.symbol = l.name, .extent = l.extent, .split = l.split, .dynamic = {}});
+    }
+    for (size_t i = 0; i < normal_.op.indices.size(); ++i)
+      add(normal_.op.indices[i].second, normal_.index(i), true);
+    for (size_t i = 0; i < normal_.op.inputs.size(); ++i) add(normal_.op.inputs[i], normal_.input(i), true);
+    add(normal_.op.output, normal_.output(), false);
+    spec_.core_id_to_work_slice = default_core_map(spec_.iteration_space, normal_.op.is_matmul());
+    add_origin();
+    return std::move(spec_);
+  }
+
+ private:
+  const std::vector<Loop>& loops() const { return normal_.access.loops; }
+
+  Status normalize() {
+    std::vector<const DeviceLayout*> layouts;
+    const DeviceOp op = device_op(node_);
+    const auto layout = [&](const Access& access) {
+      return &*graph_.buffers[static_cast<size_t>(access.buffer)].layout;
+    };
+    for (const auto& [name, access] : op.indices) layouts.push_back(layout(access));
+    for (const Access& access : op.inputs) layouts.push_back(layout(access));
+    layouts.push_back(layout(op.output));
+    SPYRE_ASSIGN_OR_RETURN(normal_, normalize_op(node_, layouts));
+    restickify_ = is_restickify(normal_);
+    if (restickify_) give_lanes_a_loop();
+    if (loops().empty()) give_one_loop();
+    return Status();
+  }
+
+  // Between whole sticks and single elements: the lanes of the single side are a loop of the other.
+  void give_lanes_a_loop() {
+    DeviceAccess& in = normal_.access.operands.front();
+    DeviceAccess& out = normal_.access.operands.back();
+    if (in.lane >= 0 && out.lane >= 0) return;
+    DeviceAccess& single = in.lane < 0 ? in : out;
+    DeviceAccess& sticks = in.lane < 0 ? out : in;
+    const int lane = static_cast<int>(loops().size());
+    normal_.access.loops.push_back({.name = "lane", .extent = sticks.lanes});
+    const auto room = std::find_if(sticks.dims.begin(), sticks.dims.end(),
+                                   [&](const AccessDim& d) { return d.loop < 0 && d.size == sticks.lanes; });
+    room->loop = lane;
+    single.lane = lane;
+    single.dims.insert(single.dims.begin(), {.size = 1, .loop = lane, .tile = true});
+  }
+
+  // A single element still takes one step.
+  void give_one_loop() {
+    normal_.access.loops.push_back({.name = "c0", .extent = 1});
+    for (DeviceAccess& access : normal_.access.operands) {
+      access.lane = 0;
+      access.dims.insert(access.dims.begin(), {.size = 1, .loop = 0, .tile = true});
+    }
+  }
+
+  // Output loops then reduced ones; for a matmul batches, m, n, k.
+  void order_loops() {
+    std::vector<int> kept, reduced;
+    for (size_t i = 0; i < loops().size(); ++i)
+      (loops()[i].reduced ? reduced : kept).push_back(static_cast<int>(i));
+    if (normal_.op.is_matmul()) {
+      const int n = normal_.output().lane;
+      std::vector<int> batch, m;
+      for (const int loop : kept) {
+        if (loop == n) continue;
+        (normal_.input(0).uses(loop) && !normal_.input(1).uses(loop) ? m : batch).push_back(loop);
+      }
+      // Of several loops that only the left operand has, the innermost is m.
+      batch.insert(batch.end(), m.begin(), m.empty() ? m.end() : m.end() - 1);
+      order_ = batch;
+      if (!m.empty()) order_.push_back(m.back());
+      order_.push_back(n);
+    } else {
+      order_ = kept;
+    }
+    order_.insert(order_.end(), reduced.begin(), reduced.end());
+  }
+
+  void add(const Access& access, const DeviceAccess& device, bool is_input) {
+    const Buffer& buffer = graph_.buffers[static_cast<size_t>(access.buffer)];
+    TensorArg arg{.name = buffer.name, .is_input = is_input, .format = buffer.layout->device_dtype};
+    arg.device_size = device.device_size();
+    arg.device_coordinates = device.coordinates(loops());
+    for (Expr& e : arg.device_coordinates) {
+      for (const auto& [value, index] : normal_.op.indices) {
+        e = rename_index_tensor(e, value, graph_.buffers[static_cast<size_t>(index.buffer)].name);
+      }
+    }
+    arg.arrangement = buffer.layout->element_arrangement;
+    if (const auto argument = arguments_.find(access.buffer); argument != arguments_.end()) {
+      arg.allocation = {Place::kHbm, argument->second};
+    } else {
+      SPYRE_CHECK(buffer.place.has_value(), fmt::format("'{}' has a place", buffer.name));
+      arg.allocation = {buffer.place->kind == BufferPlace::Kind::kLx ? Place::kLx : Place::kHbmPool,
+                        buffer.place->offset};
+      arg.kernel_local = true;
+    }
+    spec_.args.push_back(std::move(arg));
+  }
+
+  void add_origin() {
+    if (node_.aten.empty() && node_.source.empty()) return;
+    DebugHandle handle{.aten_op = node_.aten};
+    const size_t colon = node_.source.rfind(':');
+    handle.file = node_.source.substr(0, colon);
+    if (colon != std::string::npos) {
+      const char* const end = node_.source.data() + node_.source.size();
+      std::from_chars(node_.source.data() + colon + 1, end, handle.start_line);
+      handle.end_line = handle.start_line;
+    }
+    spec_.debug_handle = std::move(handle);
+  }
+
+  const Graph& graph_;
+  const Node& node_;
+  const std::map<BufferId, int>& arguments_;
+  NormalOp normal_;
+  bool restickify_ = false;
+  std::vector<int> order_;
+  OpSpec spec_;
+};
+
+std::set<BufferId> written_buffers(const Graph& graph) {
+  std::set<BufferId> written;
+  for (const Node& node : graph.nodes) written.insert(node.target);
+  return written;
+}
+
+}  // namespace
+
+std::vector<BufferId> launch_buffers(const Graph& graph) {
+  std::vector<BufferId> ids;
+  const auto count = static_cast<BufferId>(graph.buffers.size());
+  for (BufferId id = 0; id < count; ++id) {
+    if (graph.buffers[static_cast<size_t>(id)].is_input) ids.push_back(id);
+  }
+  for (const BufferId id : graph.results) {
+    if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+  }
+  for (BufferId id = 0; id < count; ++id) {
+    if (graph.buffers[static_cast<size_t>(id)].fill && std::find(ids.begin(), ids.end(), id) == ids.end())
+      ids.push_back(id);
+  }
+  return ids;
+}
+
+Result<Kernel> lower_to_kernel(const Graph& graph) {
+  Kernel kernel{.name = graph.name};
+  const std::set<BufferId> written = written_buffers(graph);
+  std::map<BufferId, int> arguments;
+  for (const BufferId id : launch_buffers(graph)) {
+    const Buffer& buffer = graph.buffers[static_cast<size_t>(id)];
+    LaunchArgument argument{.index = static_cast<int64_t>(kernel.arguments.size()),
+                            .dtype = std::string(to_string(buffer.dtype))};
+    argument.role = !written.contains(id) ? ArgumentRole::kInput
+                    : buffer.is_input     ? ArgumentRole::kInputOutput
+                                          : ArgumentRole::kOutput;
+    argument.shape.assign(buffer.size.begin(), buffer.size.end());
+    argument.device_size = buffer.layout->device_size;
+    argument.stride_map = buffer.layout->stride_map;
+    argument.format = buffer.layout->device_dtype;
+    argument.arrangement = buffer.layout->element_arrangement;
+    arguments[id] = static_cast<int>(argument.index);
+    kernel.arguments.push_back(std::move(argument));
+  }
+  for (const Buffer& buffer : graph.buffers) {
+    if (!buffer.place || buffer.place->kind != BufferPlace::Kind::kPool) continue;
+    kernel.pool_bytes =
+        std::max(kernel.pool_bytes, buffer.place->offset + buffer.layout->byte_size().value().count());
+  }
+  for (const Node& node : graph.nodes) {
+    Result<OpSpec> op = OpLowering(graph, node, arguments).run();
+    if (!op.ok()) return op.error();
+    kernel.body.emplace_back(std::move(op).value());
+  }
+  return kernel;
+}
+
+}  // namespace spyre

@@ -1,0 +1,148 @@
+#include "spyre/passes/assign_layouts.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "spyre/graph/normal_op.h"
+#include "spyre/passes/layout_candidates.h"
+
+namespace spyre {
+namespace {
+
+// Rewrites the graph after a choice: layouts on buffers, copies before the nodes that need them.
+class CopyInserter {
+ public:
+  CopyInserter(Graph& graph, const std::vector<std::vector<DeviceLayout>>& candidates,
+               Conversions& conversions, const LayoutChoice& choice)
+      : graph_(graph),
+        candidates_(candidates),
+        conversions_(conversions),
+        choice_(choice),
+        version_(graph.buffers.size(), 0) {}
+
+  void run() {
+    for (size_t id = 0; id < version_.size(); ++id) {
+      if (choice_.layout[id] >= 0)
+        graph_.buffers[id].layout = candidates_[id][static_cast<size_t>(choice_.layout[id])];
+    }
+    std::vector<Node> nodes = std::move(graph_.nodes);
+    graph_.nodes.clear();
+    for (size_t n = 0; n < nodes.size(); ++n) {
+      redirect(nodes[n], choice_.read_as[n]);
+      const BufferId target = nodes[n].target;
+      graph_.nodes.push_back(std::move(nodes[n]));
+      if (static_cast<size_t>(target) < version_.size()) ++version_[static_cast<size_t>(target)];
+    }
+  }
+
+ private:
+  void redirect(Node& node, const std::vector<int>& read_as) {
+    DeviceOp op = device_op(node);
+    size_t operand = 0;
+    for (auto& [name, access] : op.indices) redirect(access, read_as[operand++]);
+    for (Access& access : op.inputs) redirect(access, read_as[operand++]);
+    set_device_op(graph_, node, op, graph_.buffers[static_cast<size_t>(op.output.buffer)].dtype);
+  }
+
+  void redirect(Access& access, int as) {
+    const auto id = static_cast<size_t>(access.buffer);
+    if (graph_.buffers[id].fill) {
+      access.buffer = constant_in(access.buffer, as);
+    } else if (as != choice_.layout[id]) {
+      access.index = access.index + Expr::constant(-graph_.buffers[id].offset);
+      access.buffer = copy_in(access.buffer, as);
+    }
+  }
+
+  BufferId constant_in(BufferId id, int as) {
+    Buffer& buffer = graph_.buffers[static_cast<size_t>(id)];
+    const DeviceLayout& layout = candidates_[static_cast<size_t>(id)][static_cast<size_t>(as)];
+    if (!buffer.layout) buffer.layout = layout;
+    if (*buffer.layout == layout) return id;
+    const auto key = std::make_tuple(id, as, 0);
+    if (const auto known = copies_.find(key); known != copies_.end()) return known->second;
+    Buffer twin = buffer;
+    twin.layout = layout;
+    return copies_[key] = graph_.add_buffer(std::move(twin));
+  }
+
+  // A copy is good until the buffer is written again.
+  BufferId copy_in(BufferId id, int as) {
+    const auto key = std::make_tuple(id, as, version_[static_cast<size_t>(id)]);
+    if (const auto known = copies_.find(key); known != copies_.end()) return known->second;
+    const Conversion* conversion = conversions_.find(id, choice_.layout[static_cast<size_t>(id)], as);
+    SPYRE_CHECK(conversion != nullptr, "the search only chose conversions that exist");
+    BufferId from = id;
+    for (const DeviceLayout& step : conversion->steps) {
+      const Buffer& source = graph_.buffers[static_cast<size_t>(from)];
+      Buffer copy{.name = source.name + "_turned",
+                  .dtype = source.dtype,
+                  .size = source.size,
+                  .stride = source.stride,
+                  .layout = step};
+      const BufferId to = graph_.add_buffer(std::move(copy));
+      graph_.nodes.push_back(copy_node(graph_, from, to));
+      from = to;
+    }
+    return copies_[key] = from;
+  }
+
+  Graph& graph_;
+  const std::vector<std::vector<DeviceLayout>>& candidates_;
+  Conversions& conversions_;
+  const LayoutChoice& choice_;
+  std::vector<int> version_;  // how often each buffer was written so far
+  std::map<std::tuple<BufferId, int, int>, BufferId> copies_;
+};
+
+Error with_origin(const Error& cause, const Node& node) {
+  Error error(cause.kind, fmt::format("assign-layouts: node '{}' ({}): {}", node.name, device_op(node).op,
+                                      cause.message));
+  if (!node.aten.empty()) error.notes.push_back("it comes from " + node.aten);
+  if (!node.source.empty()) error.notes.push_back("written at " + node.source);
+  return error;
+}
+
+}  // namespace
+
+std::vector<const DeviceLayout*> operand_layouts(const Graph& graph, const Node& node) {
+  std::vector<const DeviceLayout*> layouts;
+  const auto layout = [&](const Access& access) {
+    const auto& chosen = graph.buffers[static_cast<size_t>(access.buffer)].layout;
+    SPYRE_CHECK(chosen.has_value(), "layouts are assigned");
+    return &*chosen;
+  };
+  const DeviceOp op = device_op(node);
+  for (const auto& [name, access] : op.indices) layouts.push_back(layout(access));
+  for (const Access& access : op.inputs) layouts.push_back(layout(access));
+  layouts.push_back(layout(op.output));
+  return layouts;
+}
+
+Status assign_layouts(Graph& graph, const LayoutSearchOptions& options) {
+  SPYRE_ASSIGN_OR_RETURN(const auto candidates, layout_candidates(graph));
+  const Graph before = graph;
+  Conversions conversions(before, candidates);
+  SPYRE_ASSIGN_OR_RETURN(const LayoutChoice choice, choose_layouts(before, candidates, conversions, options));
+  CopyInserter(graph, candidates, conversions, choice).run();
+  return Status();
+}
+
+Status cut_loops(Graph& graph) {
+  for (Node& node : graph.nodes) {
+    const Result<NormalOp> normal = normalize_op(node, operand_layouts(graph, node));
+    if (!normal.ok()) return with_origin(normal.error(), node);
+    const NormalAccess& access = normal.value().access;
+    DeviceOp op = normal.value().op;
+    size_t operand = 0;
+    for (auto& [name, index] : op.indices) index.index = access.indices[operand++];
+    for (Access& input : op.inputs) input.index = access.indices[operand++];
+    op.output.index = access.indices[operand];
+    node.loops = access.loops;
+    set_device_op(graph, node, op, graph.buffers[static_cast<size_t>(op.output.buffer)].dtype);
+  }
+  return Status();
+}
+
+}  // namespace spyre

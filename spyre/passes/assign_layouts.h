@@ -1,0 +1,26 @@
+#pragma once
+
+#include "spyre/base/result.h"
+#include "spyre/graph/graph.h"
+#include "spyre/passes/layout_choice.h"
+
+namespace spyre {
+
+/// Gives every buffer a device layout, with copies where a node needs another one. Nodes that read the same
+/// buffer in the same other layout share the copy.
+///
+///     a [64, 128] stick on k     b [128, 256] stick on k
+///     c = a b                              ->   b' = copy of b, stick on n;   c = a b'
+///
+/// Afterwards every buffer has its layout, every constant too (one per layout it is read in), and
+/// `normalize_op` accepts every node.
+Status assign_layouts(Graph& graph, const LayoutSearchOptions& options = {});
+
+/// Cuts the loops of every node where the layouts need it, so that from here on a loop is one dimension of
+/// every operand. Needs layouts.
+Status cut_loops(Graph& graph);
+
+/// The layouts of a node's operands in the order of NormalOp.
+std::vector<const DeviceLayout*> operand_layouts(const Graph& graph, const Node& node);
+
+}  // namespace spyre

@@ -1,0 +1,71 @@
+#include "spyre/passes/divide_nodes.h"
+
+#include <fmt/format.h>
+
+#include "spyre/graph/normal_op.h"
+#include "spyre/passes/assign_layouts.h"
+#include "spyre/passes/division/divide_work.h"
+
+namespace spyre {
+namespace {
+
+DivisionTensor tensor_of(const Graph& graph, const Access& access, const DeviceAccess& device,
+                         const std::vector<Loop>& loops) {
+  const Buffer& buffer = graph.buffers[static_cast<size_t>(access.buffer)];
+  return {.name = buffer.name,
+          .device_size = device.device_size(),
+          .coordinates = device.coordinates(loops),
+          .itemsize = bits_of(buffer.layout->device_dtype) / 8};
+}
+
+// Loops that a gather or scatter shares between entries: no core may own a part of them.
+void keep_tables_whole(const NormalOp& op, DivisionProblem& problem) {
+  if (op.op.indices.empty()) return;
+  const bool scatters = !op.op.output.index.index_tensors().empty();
+  for (size_t i = 0; i < op.access.loops.size(); ++i) {
+    const int loop = static_cast<int>(i);
+    const bool entry = op.index(0).uses(loop);
+    if (scatters || !entry || op.input(0).uses(loop)) problem.blocked.insert(op.access.loops[i].name);
+  }
+}
+
+DivisionProblem problem_of(const Graph& graph, const Node& node, const NormalOp& op, int64_t cores) {
+  DivisionProblem problem{.op = fmt::format("{} ({})", node.name, op.op.op), .cores = cores};
+  problem.role = op.op.is_matmul() ? OpRole::kMatmul
+                 : op.op.reduces   ? OpRole::kReduction
+                                   : OpRole::kPointwise;
+  for (const Loop& loop : op.access.loops)
+    problem.axes.push_back({.name = loop.name, .extent = loop.extent, .granularity = {}});
+  for (size_t i = 0; i < op.op.indices.size(); ++i) {
+    problem.tensors.push_back(tensor_of(graph, op.op.indices[i].second, op.index(i), op.access.loops));
+  }
+  for (size_t i = 0; i < op.op.inputs.size(); ++i) {
+    problem.tensors.push_back(tensor_of(graph, op.op.inputs[i], op.input(i), op.access.loops));
+  }
+  problem.tensors.push_back(tensor_of(graph, op.op.output, op.output(), op.access.loops));
+  for (const auto& hint : node.hints) {
+    if (problem.find_axis(hint.first) != nullptr) problem.hints.push_back(hint);
+  }
+  keep_tables_whole(op, problem);
+  return problem;
+}
+
+}  // namespace
+
+Status divide_nodes(Graph& graph, int64_t cores) {
+  for (Node& node : graph.nodes) {
+    if (node.loops.empty()) continue;
+    SPYRE_ASSIGN_OR_RETURN(const NormalOp op, normalize_op(node, operand_layouts(graph, node)));
+    const Result<Splits> splits = divide_work(problem_of(graph, node, op, cores));
+    if (!splits.ok()) {
+      Error error = splits.error();
+      if (!node.aten.empty()) error.notes.push_back("it comes from " + node.aten);
+      if (!node.source.empty()) error.notes.push_back("written at " + node.source);
+      return error;
+    }
+    for (Loop& loop : node.loops) loop.split = split_of(splits.value(), loop.name);
+  }
+  return Status();
+}
+
+}  // namespace spyre

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "spyre/base/result.h"
+#include "spyre/graph/graph.h"
+
+namespace spyre {
+
+/// Cuts every node's loops into slices for the cores: `Loop::split`. The rules are those of division/; this
+/// pass only says what each node's loops and tensors are, and which loops the card must keep whole:
+///
+///  - the dimensions of a table that index tensors point into, and all of a scatter's target;
+///  - the lanes of a copy between whole sticks and single elements.
+///
+/// Needs layouts and cut loops. Refused: what no division brings within a core's reach.
+Status divide_nodes(Graph& graph, int64_t cores);
+
+}  // namespace spyre

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "spyre/graph/graph.h"
+
+namespace spyre {
+
+/// Removes nodes whose result nobody needs, and local buffers and constants that nobody touches.
+///
+///     t = exp x;  y = neg x;  return y     ->     y = neg x;  return y
+///
+/// Stores into inputs and results always stay.
+void eliminate_dead_code(Graph& graph);
+
+}  // namespace spyre

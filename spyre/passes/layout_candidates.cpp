@@ -1,0 +1,162 @@
+#include "spyre/passes/layout_candidates.h"
+
+#include <algorithm>
+#include <set>
+
+#include "spyre/graph/device_op.h"
+
+namespace spyre {
+namespace {
+
+struct Axis {
+  int64_t size, stride;
+};
+
+// Dimensions of more than one position, by falling stride.
+std::vector<Axis> axes_of(const Buffer& buffer) {
+  std::vector<Axis> axes;
+  for (size_t d = 0; d < buffer.size.size(); ++d) {
+    if (buffer.size[d] > 1 && buffer.stride[d] > 0) axes.push_back({buffer.size[d], buffer.stride[d]});
+  }
+  std::stable_sort(axes.begin(), axes.end(),
+                   [](const Axis& a, const Axis& b) { return a.stride > b.stride; });
+  return axes;
+}
+
+// Strides that some loop steps over on its way: the dimensions on both sides are walked as one.
+void note_crossings(const Expr& index, const std::vector<Loop>& loops, const std::vector<Axis>& axes,
+                    std::set<int64_t>& crossed) {
+  for (const ExprTerm& term : index.terms()) {
+    if (term.kind != AtomKind::kSymbol) continue;
+    for (const Loop& loop : loops) {
+      if (loop.name != term.name) continue;
+      for (const Axis& axis : axes) {
+        if (axis.stride > term.coefficient && axis.stride <= term.coefficient * (loop.extent - 1))
+          crossed.insert(axis.stride);
+      }
+    }
+  }
+}
+
+std::vector<Axis> merged(const std::vector<Axis>& axes, const std::set<int64_t>& crossed) {
+  std::vector<Axis> result;
+  for (const Axis& axis : axes) {
+    const bool dense = !result.empty() && result.back().stride == axis.stride * axis.size;
+    if (dense && crossed.contains(result.back().stride)) {
+      result.back() = {result.back().size * axis.size, axis.stride};
+    } else {
+      result.push_back(axis);
+    }
+  }
+  return result;
+}
+
+// Which orders of elements a buffer of this format may have.
+std::vector<ElementArrangement> arrangements(DataFormat format, const std::set<std::string>& ops) {
+  using enum ElementArrangement;
+  std::vector<ElementArrangement> result = {STANDARD};
+  const bool converts = ops.contains("dl16tofp32") || ops.contains("fp32todl16");
+  if (converts && format == DataFormat::IEEE_FP32) result.push_back(DL16_TO_FP32);
+  if (ops.contains("fp32todl16") && format == DataFormat::SEN169_FP16) result.push_back(FP32_TO_DL16);
+  return result;
+}
+
+void append(std::vector<DeviceLayout>& layouts, DeviceLayout layout) {
+  if (std::find(layouts.begin(), layouts.end(), layout) == layouts.end())
+    layouts.push_back(std::move(layout));
+}
+
+// Widened values keep the places of the 16-bit sticks they came from: their tiles come in pairs.
+DeviceLayout paired(DeviceLayout layout) {
+  const int64_t lanes = layout.device_size.back();
+  for (size_t d = 0; d + 1 < layout.device_size.size(); ++d) {
+    if (layout.stride_map[d] == layout.stride_map.back() * lanes)
+      layout.device_size[d] += layout.device_size[d] % 2;
+  }
+  return layout.with_element_arrangement(ElementArrangement::DL16_TO_FP32);
+}
+
+Status offer(const std::vector<Axis>& axes, DataFormat format, const std::vector<ElementArrangement>& orders,
+             std::vector<DeviceLayout>& layouts) {
+  std::vector<int64_t> size, stride;
+  for (const Axis& axis : axes) {
+    size.push_back(axis.size);
+    stride.push_back(axis.stride);
+  }
+  const auto rank = static_cast<int64_t>(axes.size());
+  // The last dimension first: it is what PyTorch's own layout would be.
+  for (int64_t stick = rank - 1; stick >= 0; --stick) {
+    std::vector<int64_t> order;
+    for (int64_t d = 0; d < rank; ++d) {
+      if (d != stick) order.push_back(d);
+    }
+    order.push_back(stick);
+    SPYRE_ASSIGN_OR_RETURN(const DeviceLayout layout, DeviceLayout::ordered(size, stride, format, order));
+    for (const ElementArrangement arrangement : orders) {
+      append(layouts, arrangement == ElementArrangement::DL16_TO_FP32
+                          ? paired(layout)
+                          : layout.with_element_arrangement(arrangement));
+    }
+  }
+  std::vector<int64_t> order;
+  for (int64_t d = 0; d < rank; ++d) order.push_back(d);
+  order.push_back(-1);
+  SPYRE_ASSIGN_OR_RETURN(DeviceLayout sparse, DeviceLayout::ordered(size, stride, format, order));
+  append(layouts, std::move(sparse));
+  return Status();
+}
+
+}  // namespace
+
+DeviceLayout with_lane_dimension(const DeviceLayout& layout) {
+  DeviceLayout result = layout;
+  const auto before_stick = static_cast<std::ptrdiff_t>(layout.device_size.size()) - 1;
+  result.device_size.insert(result.device_size.begin() + before_stick, layout.device_size.back());
+  result.stride_map.insert(result.stride_map.begin() + before_stick, -1);
+  return result;
+}
+
+Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& graph) {
+  std::vector<std::vector<Axis>> axes;
+  for (const Buffer& buffer : graph.buffers) axes.push_back(axes_of(buffer));
+  std::vector<std::set<int64_t>> crossed(graph.buffers.size());
+  std::set<std::string> ops;
+  std::vector<bool> holds_moments(graph.buffers.size(), false);
+  for (const Node& node : graph.nodes) {
+    const auto note = [&](const Access& access) {
+      const auto id = static_cast<size_t>(access.buffer);
+      note_crossings(access.index, node.loops, axes[id], crossed[id]);
+    };
+    const DeviceOp op = device_op(node);
+    ops.insert(op.op);
+    for (const auto& [name, access] : op.indices) note(access);
+    for (const Access& access : op.inputs) note(access);
+    note(op.output);
+    if (op.op == "exx2") holds_moments[static_cast<size_t>(op.output.buffer)] = true;
+  }
+
+  std::vector<std::vector<DeviceLayout>> result(graph.buffers.size());
+  for (size_t id = 0; id < graph.buffers.size(); ++id) {
+    const Buffer& buffer = graph.buffers[id];
+    const DataFormat format =
+        buffer.layout ? buffer.layout->device_dtype : info_of(buffer.dtype).device_format;
+    if (buffer.layout) {
+      result[id].push_back(*buffer.layout);
+    } else if (buffer.is_input) {
+      SPYRE_ASSIGN_OR_RETURN(DeviceLayout layout, DeviceLayout::standard(buffer.size, format));
+      result[id].push_back(std::move(layout));
+    }
+    const std::vector<ElementArrangement> orders =
+        holds_moments[id] ? std::vector{ElementArrangement::EXX2} : arrangements(format, ops);
+    const std::vector<Axis> whole = merged(axes[id], crossed[id]);
+    SPYRE_TRY(offer(whole, format, orders, result[id]));
+    if (whole.size() != axes[id].size()) SPYRE_TRY(offer(axes[id], format, orders, result[id]));
+    if (holds_moments[id]) {
+      for (DeviceLayout& layout : result[id])
+        layout = layout.with_element_arrangement(ElementArrangement::EXX2);
+    }
+  }
+  return result;
+}
+
+}  // namespace spyre

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <vector>
+
+#include "spyre/base/result.h"
+#include "spyre/graph/graph.h"
+
+namespace spyre {
+
+/// The layouts worth trying for every buffer, by buffer id, best guess first.
+///
+/// A buffer can have its stick along any of its dimensions, or hold one element per stick. Dimensions that
+/// lie dense in memory and that some node walks through with one loop (a flattened view) are also offered as
+/// one. Element orders that only conversions make are offered when the graph has such conversions.
+///
+///     buffer [4, 100]  ->  stick on columns, stick on rows, one element per stick
+///
+/// An input has its real layout first; what follows is what a copy of it could have.
+Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& graph);
+
+/// The same layout with a dimension of one stick's length that only position 0 of carries data: the form in
+/// which a tensor changes between whole sticks and one element per stick.
+DeviceLayout with_lane_dimension(const DeviceLayout& layout);
+
+}  // namespace spyre

@@ -1,0 +1,243 @@
+#include "spyre/passes/layout_choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <memory>
+
+#include "spyre/base/text.h"
+#include "spyre/graph/normal_op.h"
+
+namespace spyre {
+namespace {
+
+constexpr int64_t kImpossible = std::numeric_limits<int64_t>::max() / 4;
+
+struct Reading {
+  int64_t cost = kImpossible;
+  int as = -1;  // candidate the node reads
+};
+
+// What one node costs, for every layout of its output and of each operand.
+class NodeTable {
+ public:
+  NodeTable(const Graph& graph, const Node& node, const std::vector<std::vector<DeviceLayout>>& candidates,
+            Conversions& conversions)
+      : graph_(graph), node_(node), op_(device_op(node)), candidates_(candidates), conversions_(conversions) {
+    for (const auto& [name, access] : op_.indices) operands_.push_back(access.buffer);
+    for (const Access& access : op_.inputs) operands_.push_back(access.buffer);
+    const size_t outputs = layouts_of(op_.output.buffer).size();
+    alone_.assign(outputs, -1);
+    fits_.resize(operands_.size());
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      fits_[i].assign(outputs, std::vector<int8_t>(layouts_of(operands_[i]).size(), -1));
+    }
+  }
+
+  const std::vector<BufferId>& operands() const { return operands_; }
+  BufferId output() const { return op_.output.buffer; }
+
+  bool possible(int out) {
+    int8_t& known = alone_[static_cast<size_t>(out)];
+    if (known < 0) known = check(out, std::nullopt, 0) ? 1 : 0;
+    return known == 1;
+  }
+
+  // The cheapest way for operand i, which lies in candidate `has`, to be read for this output.
+  Reading reading(int out, size_t i, int has) {
+    Reading best;
+    const Buffer& buffer = graph_.buffers[static_cast<size_t>(operands_[i])];
+    if (!buffer.fill && fits(out, i, has)) return {0, has};
+    for (int as = 0; as < static_cast<int>(layouts_of(operands_[i]).size()); ++as) {
+      if (!buffer.fill && as == has) continue;
+      if (!fits(out, i, as)) continue;
+      // A constant can be made in any layout, once.
+      const Conversion* conversion = buffer.fill ? nullptr : conversions_.find(operands_[i], has, as);
+      if (conversion == nullptr && !buffer.fill) continue;
+      const int64_t cost = buffer.fill ? 0 : conversion->bytes;
+      if (cost < best.cost) best = {cost, as};
+    }
+    return best;
+  }
+
+  // Why nothing fits, for the error message.
+  std::vector<std::string> reasons() const {
+    std::vector<std::string> notes;
+    const std::vector<DeviceLayout>& outs = layouts_of(op_.output.buffer);
+    for (size_t out = 0; out < outs.size(); ++out) {
+      for (size_t i = 0; i < operands_.size(); ++i) {
+        const auto layouts = layouts_with(static_cast<int>(out), i, 0);
+        const auto normal = normalize_op(node_, layouts);
+        if (normal.ok()) continue;
+        notes.push_back(fmt::format("'{}' {} with output {}: {}",
+                                    graph_.buffers[static_cast<size_t>(operands_[i])].name,
+                                    list_text(layouts_of(operands_[i])[0].device_size),
+                                    list_text(outs[out].device_size), normal.error().message));
+        if (notes.size() >= 6) return notes;
+      }
+    }
+    return notes;
+  }
+
+ private:
+  const std::vector<DeviceLayout>& layouts_of(BufferId id) const {
+    return candidates_[static_cast<size_t>(id)];
+  }
+
+  std::vector<const DeviceLayout*> layouts_with(int out, std::optional<size_t> operand, int as) const {
+    std::vector<const DeviceLayout*> layouts(operands_.size() + 1, nullptr);
+    layouts.back() = &layouts_of(op_.output.buffer)[static_cast<size_t>(out)];
+    if (operand) layouts[*operand] = &layouts_of(operands_[*operand])[static_cast<size_t>(as)];
+    return layouts;
+  }
+
+  bool check(int out, std::optional<size_t> operand, int as) const {
+    return normalize_op(node_, layouts_with(out, operand, as)).ok();
+  }
+
+  bool fits(int out, size_t i, int as) {
+    int8_t& known = fits_[i][static_cast<size_t>(out)][static_cast<size_t>(as)];
+    if (known < 0) known = check(out, i, as) ? 1 : 0;
+    return known == 1;
+  }
+
+  const Graph& graph_;
+  const Node& node_;
+  const DeviceOp op_;
+  const std::vector<std::vector<DeviceLayout>>& candidates_;
+  Conversions& conversions_;
+  std::vector<BufferId> operands_;
+  std::vector<int8_t> alone_;                           // -1 not asked yet
+  std::vector<std::vector<std::vector<int8_t>>> fits_;  // operand, output, candidate
+};
+
+// The steps that led to a state, newest first; shared between states.
+struct Step {
+  std::shared_ptr<const Step> before;
+  int node;
+  int out;
+  std::vector<int> read_as;
+};
+
+struct State {
+  int64_t cost = 0;
+  std::map<BufferId, int> live;  // layouts that later nodes still ask for
+  std::shared_ptr<const Step> steps;
+};
+
+class BeamSearch {
+ public:
+  BeamSearch(const Graph& graph, const std::vector<std::vector<DeviceLayout>>& candidates,
+             Conversions& conversions, const LayoutSearchOptions& options)
+      : graph_(graph),
+        candidates_(candidates),
+        conversions_(conversions),
+        options_(options),
+        last_use_(graph.buffers.size(), -1) {
+    for (size_t n = 0; n < graph.nodes.size(); ++n) {
+      const DeviceOp op = device_op(graph.nodes[n]);
+      for (const auto& [name, access] : op.indices) note_use(access.buffer, n);
+      for (const Access& access : op.inputs) note_use(access.buffer, n);
+      note_use(op.output.buffer, n);
+    }
+  }
+
+  Result<LayoutChoice> run() {
+    std::vector<State> states(1);
+    for (size_t id = 0; id < graph_.buffers.size(); ++id) {
+      if (graph_.buffers[id].is_input) states[0].live[static_cast<BufferId>(id)] = 0;
+    }
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      NodeTable table(graph_, graph_.nodes[n], candidates_, conversions_);
+      std::map<std::map<BufferId, int>, State> next;
+      for (const State& state : states) extend(state, static_cast<int>(n), table, next);
+      if (next.empty()) return impossible(graph_.nodes[n], table);
+      states.clear();
+      for (auto& [live, state] : next) states.push_back(std::move(state));
+      std::stable_sort(states.begin(), states.end(),
+                       [](const State& a, const State& b) { return a.cost < b.cost; });
+      if (states.size() > options_.beam_width) states.resize(options_.beam_width);
+    }
+    return choice_of(states.front());
+  }
+
+ private:
+  void note_use(BufferId id, size_t node) { last_use_[static_cast<size_t>(id)] = static_cast<int>(node); }
+
+  void extend(const State& state, int node, NodeTable& table,
+              std::map<std::map<BufferId, int>, State>& next) {
+    const BufferId output = table.output();
+    const auto fixed = state.live.find(output);  // an input, or a buffer that an earlier node began to fill
+    const int outputs = static_cast<int>(candidates_[static_cast<size_t>(output)].size());
+    for (int out = fixed == state.live.end() ? 0 : fixed->second; out < outputs; ++out) {
+      if (table.possible(out)) extend_with(state, node, table, out, fixed != state.live.end(), next);
+      if (fixed != state.live.end()) break;
+    }
+  }
+
+  void extend_with(const State& state, int node, NodeTable& table, int out, bool out_exists,
+                   std::map<std::map<BufferId, int>, State>& next) {
+    const BufferId output = table.output();
+    State extended{.cost = state.cost, .live = state.live};
+    if (!out_exists)
+      extended.cost += bytes_of(candidates_[static_cast<size_t>(output)][static_cast<size_t>(out)]);
+    auto step = std::make_shared<Step>(Step{state.steps, node, out, {}});
+    for (size_t i = 0; i < table.operands().size(); ++i) {
+      const BufferId id = table.operands()[i];
+      const auto has = state.live.find(id);
+      const Reading reading = table.reading(out, i, has == state.live.end() ? 0 : has->second);
+      if (reading.as < 0) return;
+      extended.cost += reading.cost;
+      step->read_as.push_back(reading.as);
+    }
+    extended.live[output] = out;
+    std::erase_if(extended.live,
+                  [&](const auto& entry) { return last_use_[static_cast<size_t>(entry.first)] <= node; });
+    extended.steps = std::move(step);
+    auto [known, inserted] = next.try_emplace(extended.live, extended);
+    if (!inserted && extended.cost < known->second.cost) known->second = std::move(extended);
+  }
+
+  LayoutChoice choice_of(const State& best) const {
+    LayoutChoice choice{.layout = std::vector<int>(graph_.buffers.size(), -1), .bytes = best.cost};
+    choice.read_as.resize(graph_.nodes.size());
+    for (const Step* step = best.steps.get(); step != nullptr; step = step->before.get()) {
+      const Node& node = graph_.nodes[static_cast<size_t>(step->node)];
+      choice.layout[static_cast<size_t>(node.target)] = step->out;
+      choice.read_as[static_cast<size_t>(step->node)] = step->read_as;
+    }
+    for (size_t id = 0; id < graph_.buffers.size(); ++id) {
+      if (graph_.buffers[id].is_input) choice.layout[id] = 0;
+    }
+    return choice;
+  }
+
+  Error impossible(const Node& node, const NodeTable& table) const {
+    Error error(ErrorKind::kUnsupported,
+                fmt::format("assign-layouts: node '{}' ({}) cannot be laid out on the card", node.name,
+                            device_op(node).op));
+    if (!node.aten.empty()) error.notes.push_back("it comes from " + node.aten);
+    if (!node.source.empty()) error.notes.push_back("written at " + node.source);
+    for (const std::string& reason : table.reasons()) error.notes.push_back(reason);
+    return std::move(error).try_instead(
+        "sizes that are multiples of 64 along the last dimension, or a .contiguous() before the operation");
+  }
+
+  const Graph& graph_;
+  const std::vector<std::vector<DeviceLayout>>& candidates_;
+  Conversions& conversions_;
+  const LayoutSearchOptions& options_;
+  std::vector<int> last_use_;
+};
+
+}  // namespace
+
+Result<LayoutChoice> choose_layouts(const Graph& graph,
+                                    const std::vector<std::vector<DeviceLayout>>& candidates,
+                                    Conversions& conversions, const LayoutSearchOptions& options) {
+  return BeamSearch(graph, candidates, conversions, options).run();
+}
+
+}  // namespace spyre

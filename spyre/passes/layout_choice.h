@@ -1,0 +1,34 @@
+#pragma once
+
+#include <vector>
+
+#include "spyre/base/result.h"
+#include "spyre/graph/graph.h"
+#include "spyre/passes/layout_conversion.h"
+
+/// Which layout every buffer gets, so that the bytes moved are fewest.
+///
+/// Cost of a choice: device bytes of every buffer written (padding included) plus what copies between
+/// layouts read and write. A beam search over the nodes in order keeps the best states; two states that
+/// agree on every buffer still needed are one, so on graphs whose live set is small the search is exact.
+namespace spyre {
+
+struct LayoutChoice {
+  std::vector<int> layout;  ///< by buffer: index into its candidates; -1 never written
+  /// By node and operand (index tensors, then inputs): the candidate that the node reads; differs from the
+  /// buffer's own where a copy is needed.
+  std::vector<std::vector<int>> read_as;
+  int64_t bytes = 0;
+};
+
+struct LayoutSearchOptions {
+  size_t beam_width = 200;
+};
+
+/// Refused when some node has no legal combination; the error names the node, its operands and the reason
+/// for each layout tried.
+Result<LayoutChoice> choose_layouts(const Graph& graph,
+                                    const std::vector<std::vector<DeviceLayout>>& candidates,
+                                    Conversions& conversions, const LayoutSearchOptions& options = {});
+
+}  // namespace spyre

@@ -1,0 +1,70 @@
+#include "spyre/passes/layout_conversion.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "spyre/graph/normal_op.h"
+#include "spyre/passes/layout_candidates.h"
+
+namespace spyre {
+
+int64_t bytes_of(const DeviceLayout& layout) {
+  const auto bytes = layout.byte_size();
+  return bytes.ok() ? bytes.value().count() : 0;
+}
+
+Node copy_node(const Graph& graph, BufferId from, BufferId to) {
+  const Buffer& source = graph.buffers[static_cast<size_t>(from)];
+  Node node{.name = graph.buffers[static_cast<size_t>(to)].name};
+  Expr index;
+  for (size_t d = 0; d < source.size.size(); ++d) {
+    node.loops.push_back({.name = fmt::format("p{}", d), .extent = source.size[d]});
+    index = index + source.stride[d] * Expr::symbol(node.loops.back().name);
+  }
+  DeviceOp op{
+      .op = "identity", .inputs = {{from, index + Expr::constant(source.offset)}}, .output = {to, index}};
+  set_device_op(graph, node, op, source.dtype);
+  return node;
+}
+
+bool Conversions::direct(BufferId buffer, const DeviceLayout& from, const DeviceLayout& to) const {
+  const Node node = copy_node(graph_, buffer, buffer);
+  const std::array<const DeviceLayout*, 2> layouts = {&from, &to};
+  return normalize_op(node, layouts).ok();
+}
+
+std::optional<Conversion> Conversions::search(BufferId buffer, const DeviceLayout& from,
+                                              const DeviceLayout& to) const {
+  const auto path = [&](std::vector<DeviceLayout> steps) -> std::optional<Conversion> {
+    Conversion conversion{.steps = std::move(steps)};
+    const DeviceLayout* previous = &from;
+    for (const DeviceLayout& step : conversion.steps) {
+      if (!direct(buffer, *previous, step)) return std::nullopt;
+      conversion.bytes += bytes_of(*previous) + bytes_of(step);
+      previous = &step;
+    }
+    return conversion;
+  };
+  if (auto one = path({to})) return one;
+  const bool from_single = from.stride_map.back() < 0, to_single = to.stride_map.back() < 0;
+  // What comes out has room for the lanes it does not use; it reads like `to`.
+  if (from_single && !to_single) return path({with_lane_dimension(to)});
+  if (!from_single && to_single) return path({with_lane_dimension(from), to});
+  return std::nullopt;
+}
+
+const Conversion* Conversions::find(BufferId buffer, int from, int to) {
+  const auto key = std::make_pair(buffer, std::make_pair(from, to));
+  auto known = known_.find(key);
+  if (known == known_.end()) {
+    const auto& layouts = candidates_[static_cast<size_t>(buffer)];
+    known = known_
+                .emplace(key,
+                         search(buffer, layouts[static_cast<size_t>(from)], layouts[static_cast<size_t>(to)]))
+                .first;
+  }
+  return known->second ? &*known->second : nullptr;
+}
+
+}  // namespace spyre

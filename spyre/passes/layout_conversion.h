@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "spyre/graph/graph.h"
+
+namespace spyre {
+
+/// How to copy a buffer from one of its layouts to another, and what that moves.
+struct Conversion {
+  std::vector<DeviceLayout> steps;  ///< one copy each; the last reads like the one asked for
+  int64_t bytes = 0;                ///< read and written
+};
+
+/// A node that copies the whole buffer, element by element; the layouts of both ends make it what it is.
+Node copy_node(const Graph& graph, BufferId from, BufferId to);
+
+/// Device bytes of a layout.
+int64_t bytes_of(const DeviceLayout& layout);
+
+/// Conversions between the candidates of each buffer, found when asked for and remembered.
+class Conversions {
+ public:
+  Conversions(const Graph& graph, const std::vector<std::vector<DeviceLayout>>& candidates)
+      : graph_(graph), candidates_(candidates) {}
+
+  /// Null: the card cannot.
+  const Conversion* find(BufferId buffer, int from, int to);
+
+ private:
+  std::optional<Conversion> search(BufferId buffer, const DeviceLayout& from, const DeviceLayout& to) const;
+  bool direct(BufferId buffer, const DeviceLayout& from, const DeviceLayout& to) const;
+
+  const Graph& graph_;
+  const std::vector<std::vector<DeviceLayout>>& candidates_;
+  std::map<std::pair<BufferId, std::pair<int, int>>, std::optional<Conversion>> known_;
+};
+
+}  // namespace spyre

@@ -1,0 +1,290 @@
+#include "spyre/passes/op_emitter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "spyre/base/error.h"
+
+namespace spyre {
+namespace {
+
+// What a value held this way is called when the program has no name for it.
+HostType host_type_of(Held held) {
+  switch (held) {
+    case Held::kFp16:
+      return HostType::kFloat16;
+    case Held::kFp32:
+      return HostType::kFloat32;
+    case Held::kInt32:
+      return HostType::kInt32;
+    case Held::kFp8:
+      return HostType::kFloat8E4M3FN;
+  }
+  return HostType::kFloat16;
+}
+
+Expr row_major(const std::vector<Loop>& loops) {
+  Expr index;
+  int64_t stride = 1;
+  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+    index = index + stride * Expr::symbol(loop->name);
+    stride *= loop->extent;
+  }
+  return index;
+}
+
+}  // namespace
+
+Held held_as(HostType type) {
+  switch (info_of(type).device_format) {
+    case DataFormat::SEN169_FP16:
+      return Held::kFp16;
+    case DataFormat::IEEE_FP32:
+      return Held::kFp32;
+    case DataFormat::SEN143_FP8:
+    case DataFormat::SEN152_FP8:
+      return Held::kFp8;
+    default:
+      return Held::kInt32;
+  }
+}
+
+OpEmitter::OpEmitter(Graph& graph, const Node& node, std::vector<Node>& out)
+    : graph_(graph), node_(node), out_(out), first_(out.size()) {}
+
+Error OpEmitter::refuse(std::string_view message) const {
+  Error error(ErrorKind::kUnsupported, fmt::format("select-ops: node '{}': {}", node_.name, message));
+  if (!node_.aten.empty()) error.notes.push_back("it comes from " + node_.aten);
+  if (!node_.source.empty()) error.notes.push_back("written at " + node_.source);
+  return error;
+}
+
+std::vector<std::string> OpEmitter::reduced_loops() const {
+  std::vector<std::string> names;
+  for (const Loop& loop : node_.loops) {
+    if (loop.reduced && loop.extent != 1) names.push_back(loop.name);
+  }
+  return names;
+}
+
+bool OpEmitter::uses(const Operand& operand, std::string_view loop) const {
+  return operand.access && operand.access->index.symbols().contains(std::string(loop));
+}
+
+void OpEmitter::define(Operand value) {
+  values_.push_back(std::move(value));
+}
+
+const Operand& OpEmitter::value_named(std::string_view name) const {
+  return values_[static_cast<size_t>(std::stoi(std::string(name.substr(1))))];
+}
+
+Result<Operand> OpEmitter::load(const Instruction& load) {
+  // Positions come from memory: a number or a computed value gets a buffer first.
+  for (const std::string& name : load.index.index_tensors()) SPYRE_TRY(hold_index(name));
+  const HostType type = graph_.buffers[static_cast<size_t>(load.buffer)].dtype;
+  const Operand loaded{.access = Access{load.buffer, load.index}, .type = type, .held = held_as(type)};
+  // The card gathers with a copy of its own; what follows reads the copy.
+  if (load.index.index_tensors().empty()) return loaded;
+  Operand gathered = op("identity", {loaded});
+  gathered.type = type;
+  return gathered;
+}
+
+Status OpEmitter::hold_index(std::string_view name) {
+  Operand& value = values_[static_cast<size_t>(std::stoi(std::string(name.substr(1))))];
+  if (value.held != Held::kInt32) value = hold(value, Held::kInt32);
+  if (value.is_constant()) value.access = materialize(value);
+  return Status();
+}
+
+void OpEmitter::take_indices(DeviceOp& op, Expr& index) {
+  for (const std::string& name : index.index_tensors()) {
+    const std::string renamed = fmt::format("v{}", op.indices.size());
+    index = rename_index_tensor(index, name, renamed);
+    op.indices.emplace_back(renamed, *value_named(name).access);
+  }
+}
+
+Operand OpEmitter::constant(double value, HostType type) const {
+  return {.access = {}, .value = value, .type = type, .held = held_as(type)};
+}
+
+Access OpEmitter::materialize(const Operand& operand) {
+  if (operand.access) return *operand.access;
+  const HostType type = host_type_of(operand.held);
+  const Fill fill{.start = operand.value, .step = 0};
+  for (size_t i = 0; i < graph_.buffers.size(); ++i) {
+    const Buffer& known = graph_.buffers[i];
+    const bool same_value =
+        known.fill &&
+        (known.fill == fill || (known.fill->start != known.fill->start && fill.start != fill.start));
+    if (same_value && known.size.empty() && known.dtype == type) return {static_cast<BufferId>(i), Expr()};
+  }
+  return {graph_.add_buffer({.name = "constant", .dtype = type, .size = {}, .stride = {}, .fill = fill}),
+          Expr()};
+}
+
+Result<Operand> OpEmitter::ramp(const Expr& index, HostType type) {
+  const Held held = held_as(type) == Held::kInt32 ? Held::kInt32 : Held::kFp32;
+  std::optional<Operand> sum;
+  double constant_part = static_cast<double>(index.constant_term());
+  for (const ExprTerm& term : index.terms()) {
+    if (term.kind != AtomKind::kSymbol) return refuse(fmt::format("'{}' as a value", index.to_string()));
+    const auto loop = std::find_if(node_.loops.begin(), node_.loops.end(),
+                                   [&](const Loop& l) { return l.name == term.name; });
+    SPYRE_CHECK(loop != node_.loops.end(), "verified: indices use loops of their node");
+    const Fill fill{.start = constant_part, .step = static_cast<double>(term.coefficient)};
+    constant_part = 0;
+    const BufferId id = graph_.add_buffer(
+        {.name = "ramp", .dtype = host_type_of(held), .size = {loop->extent}, .stride = {1}, .fill = fill});
+    Operand part{.access = Access{id, Expr::symbol(loop->name)}, .type = type, .held = held};
+    sum = sum ? op(held == Held::kInt32 ? "addi32toi32" : "add", {*sum, part}) : part;
+  }
+  if (!sum) return constant(constant_part, type);
+  sum->type = type;
+  return hold(*sum, held_as(type));
+}
+
+std::vector<Loop> OpEmitter::loops_of(const std::vector<Operand>& operands) const {
+  std::set<std::string> used;
+  for (const Operand& operand : operands) {
+    if (!operand.access) continue;
+    used.merge(operand.access->index.symbols());
+    for (const std::string& name : operand.access->index.index_tensors()) {
+      used.merge(value_named(name).access->index.symbols());
+    }
+  }
+  std::vector<Loop> loops;
+  for (const Loop& loop : node_.loops) {
+    if (used.contains(loop.name)) loops.push_back(loop);
+  }
+  return loops;
+}
+
+Operand OpEmitter::emit(std::string_view name, bool reduces, std::vector<Loop> loops,
+                        const std::vector<Operand>& operands, Held held,
+                        std::vector<std::pair<std::string, double>> attributes) {
+  DeviceOp op{.op = std::string(name), .reduces = reduces, .constants = std::move(attributes)};
+  for (const Operand& operand : operands) {
+    op.inputs.push_back(materialize(operand));
+    take_indices(op, op.inputs.back().index);
+  }
+  std::vector<Loop> kept;
+  for (const Loop& loop : loops) {
+    if (!loop.reduced) kept.push_back(loop);
+  }
+  const HostType type = host_type_of(held);
+  Buffer buffer{.name = fmt::format("{}_{}", node_.name, out_.size() - first_), .dtype = type};
+  for (const Loop& loop : kept) buffer.size.push_back(loop.extent);
+  buffer.stride = contiguous_strides(buffer.size);
+  op.output = {graph_.add_buffer(std::move(buffer)), row_major(kept)};
+
+  Node node{.name = graph_.buffers.back().name, .loops = std::move(loops)};
+  node.aten = node_.aten;
+  node.source = node_.source;
+  for (const auto& hint : node_.hints) {
+    const bool has = std::any_of(node.loops.begin(), node.loops.end(),
+                                 [&](const Loop& l) { return l.name == hint.first; });
+    if (has) node.hints.push_back(hint);
+  }
+  set_device_op(graph_, node, op, type);
+  out_.push_back(std::move(node));
+  return {.access = op.output, .type = type, .held = held};
+}
+
+Operand OpEmitter::op(std::string_view name, const std::vector<Operand>& operands, std::optional<Held> held,
+                      std::vector<std::pair<std::string, double>> attributes) {
+  std::vector<Loop> loops = loops_of(operands);
+  // Loops that a later reduction folds are ordinary ones here.
+  for (Loop& loop : loops) loop.reduced = false;
+  return emit(name, false, std::move(loops), operands, held.value_or(operands[0].held),
+              std::move(attributes));
+}
+
+Operand OpEmitter::reduce(std::string_view name, const std::vector<Operand>& operands,
+                          const std::vector<std::string>& folded,
+                          std::vector<std::pair<std::string, double>> attributes) {
+  std::vector<Loop> kept, reduced;
+  for (Loop loop : loops_of(operands)) {
+    loop.reduced = std::find(folded.begin(), folded.end(), loop.name) != folded.end();
+    (loop.reduced ? reduced : kept).push_back(loop);
+  }
+  kept.insert(kept.end(), reduced.begin(), reduced.end());
+  return emit(name, true, std::move(kept), operands, operands[0].held, std::move(attributes));
+}
+
+Operand OpEmitter::hold(const Operand& value, Held held) {
+  if (value.held == held) return value;
+  Operand result = value;
+  if (value.is_constant()) {
+    result.held = held;
+    return result;
+  }
+  const HostType type = value.type;
+  if (value.held == Held::kFp8) {
+    result = op("fp8todl16", {value}, Held::kFp16);
+  } else if (value.held == Held::kFp16) {
+    result = op("dl16tofp32", {value}, Held::kFp32);
+  } else if (value.held == Held::kInt32) {
+    result = op("int32tofp32", {value}, Held::kFp32);
+  } else if (held == Held::kFp16) {
+    result = op("fp32todl16", {value}, Held::kFp16);
+  } else {
+    const Operand zero = constant(0, HostType::kFloat32);
+    const Operand up = op("neg", {op("floor", {op("neg", {value})})});
+    const Operand whole = op("where3", {op("greaterequal", {value, zero}), op("floor", {value}), up});
+    result = op("fp32toint32", {whole}, Held::kInt32);
+  }
+  result.type = type;
+  return result.held == held ? result : hold(result, held);
+}
+
+Status OpEmitter::store(const Operand& value) {
+  const HostType type = graph_.buffers[static_cast<size_t>(node_.target)].dtype;
+  for (const std::string& name : node_.target_index.index_tensors()) SPYRE_TRY(hold_index(name));
+  const Operand held = hold(value, held_as(type));
+  std::vector<Loop> loops;
+  for (const Loop& loop : node_.loops) {
+    if (!loop.reduced) loops.push_back(loop);
+  }
+  // The node that made the value can store it itself, unless it runs over fewer loops.
+  const bool made_here = out_.size() > first_ && held.access && out_.back().target == held.access->buffer &&
+                         node_.target_index.index_tensors().empty();
+  if (made_here) {
+    Node& maker = out_.back();
+    std::set<std::string> have;
+    for (const Loop& loop : maker.loops) {
+      if (!loop.reduced) have.insert(loop.name);
+    }
+    const bool complete = std::all_of(loops.begin(), loops.end(),
+                                      [&](const Loop& l) { return l.extent == 1 || have.contains(l.name); });
+    if (complete) {
+      SPYRE_CHECK(static_cast<size_t>(maker.target) + 1 == graph_.buffers.size(),
+                  "the newest buffer is the last");
+      maker.target = node_.target;
+      maker.target_index = node_.target_index;
+      maker.name = node_.name;
+      for (const Loop& loop : loops) {
+        if (!have.contains(loop.name)) maker.loops.insert(maker.loops.begin(), loop);
+      }
+      graph_.buffers.pop_back();
+      return Status();
+    }
+  }
+  DeviceOp copy{
+      .op = "identity", .inputs = {materialize(held)}, .output = {node_.target, node_.target_index}};
+  take_indices(copy, copy.inputs[0].index);
+  take_indices(copy, copy.output.index);
+  Node node{.name = node_.name, .loops = std::move(loops)};
+  node.aten = node_.aten;
+  node.source = node_.source;
+  node.hints = node_.hints;
+  set_device_op(graph_, node, copy, type);
+  out_.push_back(std::move(node));
+  return Status();
+}
+
+}  // namespace spyre

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "spyre/base/result.h"
+#include "spyre/graph/device_op.h"
+#include "spyre/graph/graph.h"
+
+/// Builds the nodes that replace one node of several operations.
+namespace spyre {
+
+/// How a value is held on the card. Booleans are numbers, 0 or 1, in either float.
+enum class Held : uint8_t { kFp16, kFp32, kInt32, kFp8 };
+
+Held held_as(HostType type);
+
+/// A value of the body: an element of a buffer, or a number that has no buffer yet.
+struct Operand {
+  std::optional<Access> access;  ///< none: the constant `value`
+  double value = 0;
+  HostType type = HostType::kFloat16;  ///< what the program calls it
+  Held held = Held::kFp16;
+
+  bool is_constant() const { return !access.has_value(); }
+};
+
+class OpEmitter {
+ public:
+  /// New nodes are appended to `out`, in execution order.
+  OpEmitter(Graph& graph, const Node& node, std::vector<Node>& out);
+
+  /// Appends the value of the next instruction, so that index expressions can name it.
+  void define(Operand value);
+  const Operand& value(int position) const { return values_[static_cast<size_t>(position)]; }
+
+  Result<Operand> load(const Instruction& load);
+  Operand constant(double value, HostType type) const;
+  /// Positions as values: the sum of one ramp per loop. Refuses quotients and remainders of loops.
+  Result<Operand> ramp(const Expr& index, HostType type);
+
+  /// One operation into a new buffer, over the loops its operands use. The result is held as its inputs are,
+  /// unless `held` says otherwise.
+  Operand op(std::string_view name, const std::vector<Operand>& operands, std::optional<Held> held = {},
+             std::vector<std::pair<std::string, double>> attributes = {});
+  /// One reduction over the given loops.
+  Operand reduce(std::string_view name, const std::vector<Operand>& operands,
+                 const std::vector<std::string>& loops,
+                 std::vector<std::pair<std::string, double>> attributes = {});
+  /// The same value, held otherwise. A conversion to integer drops the fraction, as PyTorch does.
+  Operand hold(const Operand& value, Held held);
+
+  /// Ends the node: `value` goes where the node stores.
+  Status store(const Operand& value);
+
+  const Node& node() const { return node_; }
+  /// Reduced loops of the node with more than one iteration.
+  std::vector<std::string> reduced_loops() const;
+  bool uses(const Operand& operand, std::string_view loop) const;
+
+  Error refuse(std::string_view message) const;
+
+ private:
+  Access materialize(const Operand& operand);
+  const Operand& value_named(std::string_view name) const;
+  Status hold_index(std::string_view name);
+  void take_indices(DeviceOp& op, Expr& index);
+  std::vector<Loop> loops_of(const std::vector<Operand>& operands) const;
+  Operand emit(std::string_view op, bool reduces, std::vector<Loop> loops,
+               const std::vector<Operand>& operands, Held held,
+               std::vector<std::pair<std::string, double>> attributes);
+
+  Graph& graph_;
+  const Node& node_;
+  std::vector<Node>& out_;
+  size_t first_;  // of this node's replacements in out_
+  std::vector<Operand> values_;
+};
+
+}  // namespace spyre

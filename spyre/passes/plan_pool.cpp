@@ -1,0 +1,72 @@
+#include "spyre/passes/plan_pool.h"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+namespace spyre {
+namespace {
+
+struct Life {
+  int first = -1, last = -1;
+};
+
+std::vector<Life> lives_of(const Graph& graph) {
+  std::vector<Life> lives(graph.buffers.size());
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const auto touch = [&](BufferId id) {
+      Life& life = lives[static_cast<size_t>(id)];
+      if (life.first < 0) life.first = static_cast<int>(n);
+      life.last = static_cast<int>(n);
+    };
+    for (const Instruction& instruction : graph.nodes[n].body) {
+      if (instruction.is_load()) touch(instruction.buffer);
+    }
+    touch(graph.nodes[n].target);
+  }
+  return lives;
+}
+
+// Bytes taken right now, by offset; gaps between them are free.
+class Pool {
+ public:
+  int64_t place(int64_t bytes, int until) {
+    int64_t offset = 0;
+    for (const auto& [start, block] : blocks_) {
+      if (start - offset >= bytes) break;
+      offset = start + block.bytes;
+    }
+    blocks_[offset] = {bytes, until};
+    return offset;
+  }
+
+  void free_before(int node) {
+    std::erase_if(blocks_, [&](const auto& entry) { return entry.second.until < node; });
+  }
+
+ private:
+  struct Block {
+    int64_t bytes;
+    int until;
+  };
+  std::map<int64_t, Block> blocks_;
+};
+
+}  // namespace
+
+Status plan_pool(Graph& graph) {
+  const std::vector<Life> lives = lives_of(graph);
+  Pool pool;
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const auto id = static_cast<size_t>(graph.nodes[n].target);
+    pool.free_before(static_cast<int>(n));
+    Buffer& buffer = graph.buffers[id];
+    if (buffer.place || lives[id].first != static_cast<int>(n) || !graph.is_local(static_cast<BufferId>(id)))
+      continue;
+    SPYRE_ASSIGN_OR_RETURN(const Bytes bytes, buffer.layout->byte_size());
+    buffer.place = BufferPlace{BufferPlace::Kind::kPool, pool.place(bytes.count(), lives[id].last)};
+  }
+  return Status();
+}
+
+}  // namespace spyre

@@ -1,0 +1,346 @@
+#include "spyre/runtime/launch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+
+#include "spyre/program/image.h"
+#include "spyre/runtime/fork.h"
+#include "spyre/runtime/metrics.h"
+
+namespace spyre {
+namespace {
+
+constexpr size_t kParameterBytes = sizeof(int64_t);
+
+int64_t address_of(const LaunchTensor& tensor) {
+  return tensor.memory == nullptr ? 0 : tensor.memory->address().value();
+}
+
+void count_run(const exec::RunCounts& counts) {
+  int64_t executes = 0;
+  for (const exec::OpCounts& op : counts.ops) {
+    executes += op.executes;
+  }
+  const exec::CoreCounts total = counts.total();
+  count(Metric::kExecutes, executes);
+  count(Metric::kHbmBytesRead, total.traffic.hbm_read);
+  count(Metric::kHbmBytesWritten, total.traffic.hbm_written);
+  count(Metric::kLxBytesRead, total.traffic.lx_read);
+  count(Metric::kLxBytesWritten, total.traffic.lx_written);
+  count(Metric::kRingBytes, total.ring_bytes);
+  count(Metric::kMacs, total.macs);
+  count(Metric::kVectorElements, total.vector_elements);
+}
+
+bool overlap(Bytes a, Bytes a_size, Bytes b, Bytes b_size) {
+  return a < b + b_size && b < a + a_size;
+}
+
+}  // namespace
+
+/// One launch of one plan: the checks when it is given, the steps when its turn comes.
+class Launcher {
+ public:
+  Launcher(JobPlanRef plan, std::vector<LaunchTensor> tensors, int stream)
+      : plan_(std::move(plan)), tensors_(std::move(tensors)), stream_(stream) {}
+
+  Status check() const {
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      SPYRE_TRY(check_tensor(i));
+    }
+    for (const JobStep& step : plan_->steps()) {
+      if (const auto* compute = std::get_if<HostCompute>(&step.what)) {
+        SPYRE_TRY(check_arguments(*compute));
+      }
+    }
+    return Status();
+  }
+
+  Status run() {
+    const std::lock_guard lock(plan_->mutex_);
+    plan_->last_counts_ = {};
+    for (size_t i = 0; i < plan_->steps().size(); ++i) {
+      Status done = std::visit([&](const auto& step) { return run(step, i); }, plan_->steps()[i].what);
+      if (!done.ok()) {
+        Error error = done.error();
+        return std::move(error).note(fmt::format("kernel {} on stream {} of device {}", plan_->step_name(i),
+                                                 stream_, plan_->card().index()));
+      }
+    }
+    return Status();
+  }
+
+ private:
+  // ---- before it is queued
+
+  Status check_tensor(size_t i) const {
+    const MemoryRef& memory = tensors_[i].memory;
+    if (memory == nullptr) {
+      return Status();
+    }
+    if (memory->device_index() != plan_->card().index()) {
+      return Error(ErrorKind::kInvalidArgument,
+                   fmt::format("launch: argument {} is on device {}, the kernel on device {}", i,
+                               memory->device_index(), plan_->card().index()))
+          .try_instead("prepare the kernel on the device of its tensors");
+    }
+    return memory->check_range(Bytes(0), memory->requested());
+  }
+
+  Status check_arguments(const HostCompute& compute) const {
+    if (compute.input) {
+      return Error(
+          ErrorKind::kUnsupported,
+          fmt::format("launch: the kernel {} computes on the host from a buffer; what it computes is not "
+                      "published",
+                      plan_->parts_.kernel_name));
+    }
+    const int64_t stated = compute.input_shape.empty() ? 0 : compute.input_shape[0];
+    const auto given = static_cast<int64_t>(tensors_.size());
+    if (stated != 0 && stated != given) {
+      return Error(ErrorKind::kInvalidArgument,
+                   fmt::format("launch: found {} arguments, allowed: {}, as the kernel {} takes", given,
+                               stated, plan_->parts_.kernel_name));
+    }
+    if (!compute.parameters) {
+      const Bytes room = plan_->parts_.code.buffers[static_cast<size_t>(compute.buffer)];
+      return given * static_cast<int64_t>(kParameterBytes) <= room.count()
+                 ? Status()
+                 : Status(
+                       Error(ErrorKind::kInvalidArgument,
+                             fmt::format(
+                                 "launch: found {} arguments, allowed: {}, which fit the buffer of {} bytes",
+                                 given, room.count() / static_cast<int64_t>(kParameterBytes), room.count())));
+    }
+    for (const ParameterSource& source : *compute.parameters) {
+      SPYRE_TRY(value_of(source));
+    }
+    return Status();
+  }
+
+  bool pool_is_passed() const {
+    for (const JobStep& step : plan_->steps()) {
+      const auto* compute = std::get_if<HostCompute>(&step.what);
+      if (compute != nullptr && compute->parameters &&
+          std::any_of(compute->parameters->begin(), compute->parameters->end(),
+                      [](const ParameterSource& s) { return s.kind == ParameterSource::Kind::kPool; })) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// The launch tensor behind an arg_index: tensors come in ascending arg_index, after the pool.
+  Result<const LaunchTensor*> tensor_of(int64_t arg_index) const {
+    int64_t position = arg_index;
+    const std::vector<int>& order = plan_->parts_.arg_order;
+    if (!order.empty()) {
+      position = std::lower_bound(order.begin(), order.end(), arg_index) - order.begin();
+    }
+    position += pool_is_passed() ? 1 : 0;
+    if (position >= static_cast<int64_t>(tensors_.size())) {
+      return Error(
+          ErrorKind::kInvalidArgument,
+          fmt::format("launch: found {} arguments, allowed: at least {}: the kernel {} uses argument {}",
+                      tensors_.size(), position + 1, plan_->parts_.kernel_name, arg_index));
+    }
+    return &tensors_[static_cast<size_t>(position)];
+  }
+
+  Result<int64_t> value_of(const ParameterSource& source) const {
+    if (source.kind == ParameterSource::Kind::kPool) {
+      if (tensors_.empty()) {
+        return Error(ErrorKind::kInvalidArgument, "launch: the kernel takes its pool as first argument");
+      }
+      return address_of(tensors_[0]);
+    }
+    SPYRE_ASSIGN_OR_RETURN(const LaunchTensor* const tensor, tensor_of(source.arg_index));
+    if (source.is_address()) {
+      return address_of(*tensor);
+    }
+    return extent_of(source, *tensor);
+  }
+
+  static Result<int64_t> extent_of(const ParameterSource& source, const LaunchTensor& tensor) {
+    if (source.dim_index >= static_cast<int64_t>(tensor.shape.size())) {
+      return Error(ErrorKind::kInvalidArgument,
+                   fmt::format("launch: argument {} has {} dimensions, the kernel takes {} from dimension {}",
+                               source.arg_index, tensor.shape.size(), source.symbol, source.dim_index));
+    }
+    const int64_t extent = tensor.shape[static_cast<size_t>(source.dim_index)];
+    if (extent < 1 || extent > source.max_value || extent % source.granularity != 0) {
+      return Error(ErrorKind::kInvalidArgument,
+                   fmt::format(
+                       "launch: {}, dimension {} of argument {}: found {}, allowed: multiples of {} up to {}",
+                       source.symbol, source.dim_index, source.arg_index, extent, source.granularity,
+                       source.max_value))
+          .try_instead("a kernel compiled for this size");
+    }
+    return extent;
+  }
+
+  // ---- in its turn
+
+  std::span<std::byte> buffer(int index) const {
+    return plan_->parts_.buffers[static_cast<size_t>(index)].bytes();
+  }
+
+  Status run(const HostCompute& compute, size_t /*step*/) {
+    std::vector<int64_t> values;
+    if (compute.parameters) {
+      for (const ParameterSource& source : *compute.parameters) {
+        SPYRE_ASSIGN_OR_RETURN(const int64_t value, value_of(source));
+        values.push_back(value);
+      }
+    } else {
+      for (const LaunchTensor& tensor : tensors_) {
+        values.push_back(address_of(tensor));
+      }
+    }
+    std::memcpy(buffer(compute.buffer).data(), values.data(), values.size() * kParameterBytes);
+    return Status();
+  }
+
+  Status run(const Transfer& move, size_t /*step*/) {
+    SPYRE_ASSIGN_OR_RETURN(const Memory::Access access, plan_->parts_.memory->open(move.offset, move.size));
+    const std::span<std::byte> host = buffer(move.buffer);
+    const std::span<std::byte> device = access.bytes();
+    if (move.to_host) {
+      std::memcpy(host.data(), device.data(), device.size());
+    } else {
+      std::memcpy(device.data(), host.data(), device.size());
+      forget_overwritten(move);
+    }
+    count(move.to_host ? Metric::kTransfersToHost : Metric::kTransfersToDevice);
+    count(move.to_host ? Metric::kBytesToHost : Metric::kBytesToDevice, move.size.count());
+    return Status();
+  }
+
+  /// A transfer into an image makes it another program.
+  void forget_overwritten(const Transfer& move) {
+    for (size_t i = 0; i < plan_->steps().size(); ++i) {
+      const auto* compute = std::get_if<Compute>(&plan_->steps()[i].what);
+      if (compute != nullptr && overlap(compute->entry, plan_->decoded_size_[i], move.offset, move.size)) {
+        plan_->decoded_[i] = nullptr;
+      }
+    }
+  }
+
+  Status run(const Compute& compute, size_t step) {
+    const Bytes region = plan_->parts_.code.allocation;
+    SPYRE_ASSIGN_OR_RETURN(const Memory::Access access, plan_->parts_.memory->open(Bytes(0), region));
+    SPYRE_TRY(decode(compute, step, access.bytes()));
+    const LoadedProgram& program = *plan_->decoded_[step];
+    SPYRE_ASSIGN_OR_RETURN(std::vector<int64_t> parameters,
+                           read_parameters(program.program(), compute, access.bytes()));
+    std::vector<Memory::Access> open;
+    open.reserve(tensors_.size());
+    std::vector<MappedBytes> mapped;
+    SPYRE_TRY(map_tensors(program.program(), open, mapped));
+    count(Metric::kLaunches);
+    auto counts = plan_->card().run(program, std::move(parameters), std::move(mapped));
+    if (!counts.ok()) {
+      return counts.error();
+    }
+    plan_->last_program_ = plan_->decoded_[step];
+    if (!counts.value().ops.empty()) {
+      count_run(counts.value());
+    }
+    plan_->last_counts_ = std::move(counts).value();
+    return Status();
+  }
+
+  Status decode(const Compute& compute, size_t step, std::span<const std::byte> region) {
+    if (plan_->decoded_[step] != nullptr) {
+      return Status();
+    }
+    const auto entry = static_cast<size_t>(compute.entry.count());
+    auto loaded = plan_->card().programs().get(region.subspan(entry));
+    if (!loaded.ok()) {
+      const uint64_t address =
+          static_cast<uint64_t>((plan_->parts_.memory->address() + compute.entry).value());
+      Error fault(ErrorKind::kDeviceFault, fmt::format("core 0, address {:#x}, instruction fetch: {}",
+                                                       address, loaded.error().message));
+      fault.notes = loaded.error().notes;
+      return fault;
+    }
+    plan_->decoded_[step] = std::move(loaded).value();
+    plan_->decoded_size_[step] = Bytes(program::image_bytes(region.subspan(entry)).value());
+    return Status();
+  }
+
+  /// The program's prologue: one int64 per parameter, in the sticks just in front of the image.
+  Result<std::vector<int64_t>> read_parameters(const program::DeviceProgram& program, const Compute& compute,
+                                               std::span<const std::byte> region) const {
+    std::vector<int64_t> values(program.parameters.size());
+    const auto size = static_cast<size_t>(
+        round_up(static_cast<int64_t>(values.size() * kParameterBytes), kStickBytes.count()));
+    const auto entry = static_cast<size_t>(compute.entry.count());
+    if (size > entry) {
+      return Error(
+          ErrorKind::kDeviceFault,
+          fmt::format("core 0, instruction fetch: found {} bytes in front of the program, allowed: {}, "
+                      "which hold its {} parameters",
+                      entry, size, values.size()));
+    }
+    std::memcpy(values.data(), region.data() + entry - size, values.size() * kParameterBytes);
+    return values;
+  }
+
+  /// Opens the tensors' memory and says where the program finds it: where it lies, or, for a program whose
+  /// addresses are baked in, tensor i at the start of segment i.
+  Status map_tensors(const program::DeviceProgram& program, std::vector<Memory::Access>& open,
+                     std::vector<MappedBytes>& mapped) const {
+    const bool baked = program.parameters.empty();
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      const MemoryRef& memory = tensors_[i].memory;
+      if (memory == nullptr) {
+        continue;
+      }
+      SPYRE_ASSIGN_OR_RETURN(Memory::Access access, memory->open(Bytes(0), memory->requested()));
+      const int64_t segment = plan_->card().machine().segment_bytes.count();
+      const DeviceAddress at = baked ? DeviceAddress(static_cast<int64_t>(i) * segment) : memory->address();
+      mapped.push_back({at, access.bytes()});
+      open.push_back(std::move(access));
+    }
+    return Status();
+  }
+
+  JobPlanRef plan_;
+  std::vector<LaunchTensor> tensors_;
+  int stream_;
+};
+
+Status launch(const JobPlanRef& plan, std::vector<LaunchTensor> tensors, const StreamRef& stream,
+              Blocking blocking) {
+  SPYRE_TRY(check_process());
+  if (stream->device_index() != plan->card().index()) {
+    return Error(ErrorKind::kInvalidArgument,
+                 fmt::format("launch: stream {} is of device {}, the kernel on device {}", stream->id(),
+                             stream->device_index(), plan->card().index()));
+  }
+  auto launcher = std::make_shared<Launcher>(plan, std::move(tensors), stream->id());
+  SPYRE_TRY(launcher->check());
+  SPYRE_TRY(plan->block_until_loaded(stream));
+  if (blocking == Blocking::kNo) {
+    return stream->enqueue([launcher] { return launcher->run(); });
+  }
+  std::exception_ptr bug;
+  const Status done = stream->run_now_or_enqueue([&]() -> Status {
+    try {
+      return launcher->run();
+    } catch (const InternalError& thrown) {
+      bug = std::current_exception();
+      return Error(ErrorKind::kDeviceFault, thrown.what());
+    }
+  });
+  if (bug != nullptr) {
+    std::rethrow_exception(bug);
+  }
+  return done;
+}
+
+}  // namespace spyre

@@ -1,0 +1,461 @@
+// spyre-run: executes a bundle on an emulated card and says what it computed and what it moved.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <random>
+#include <thread>
+
+#include "spyre/base/text.h"
+#include "spyre/layout/pack.h"
+#include "spyre/layout/small_float.h"
+#include "spyre/runtime/launch.h"
+#include "spyre/runtime/runtime.h"
+#include "tools/bundle_directory.h"
+#include "tools/exit_code.h"
+#include "tools/npy.h"
+
+namespace spyre::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  std::string bundle;
+  std::vector<std::string> inputs, extents;
+  std::string output;
+  unsigned seed = 0;
+  int repeat = 1;
+  bool interpreter = false, no_counters = false, json = false;
+};
+
+/// One tensor argument, on the host and on the card.
+struct Argument {
+  const program::LaunchArg* spec = nullptr;
+  HostType type = HostType::kFloat16;
+  std::vector<int64_t> shape;
+  DeviceLayout layout;
+  std::vector<std::byte> host;  // elements in C order
+  MemoryRef memory;
+
+  bool is_input() const { return spec->role != "output"; }
+  bool is_output() const { return spec->role != "input"; }
+  int64_t numel() const { return numel_of(shape); }
+  ViewGeometry view() const { return ViewGeometry::whole(shape, contiguous_strides(shape)); }
+};
+
+Error usage(std::string text) {
+  return Error(ErrorKind::kInvalidArgument, std::move(text));
+}
+
+/// `key=value` lists of the command line.
+Result<std::map<std::string, std::string>> pairs_of(const std::vector<std::string>& texts) {
+  std::map<std::string, std::string> out;
+  for (const std::string& text : texts) {
+    const size_t at = text.find('=');
+    if (at == std::string::npos || at == 0 || at + 1 == text.size()) {
+      return usage(fmt::format("found '{}', allowed: key=value", text));
+    }
+    out[text.substr(0, at)] = text.substr(at + 1);
+  }
+  return out;
+}
+
+/// NumPy's name for a host type; types NumPy lacks travel as their bits.
+std::string descr_of(HostType type) {
+  switch (type) {
+    case HostType::kFloat16:
+      return "<f2";
+    case HostType::kFloat32:
+      return "<f4";
+    case HostType::kBool:
+      return "|b1";
+    case HostType::kInt8:
+      return "|i1";
+    case HostType::kInt16:
+      return "<i2";
+    case HostType::kInt32:
+      return "<i4";
+    case HostType::kInt64:
+      return "<i8";
+    case HostType::kBFloat16:
+      return "<u2";
+    case HostType::kUInt8:
+    case HostType::kFloat8E4M3FN:
+    case HostType::kFloat8E5M2FNUZ:
+      return "|u1";
+  }
+  return "";
+}
+
+/// Extents of this run by name: those asked for, else the largest the kernel was compiled for.
+Result<std::map<std::string, int64_t>> extents_of(const JobPlan& plan, const Options& options) {
+  std::map<std::string, int64_t> extents;
+  for (const JobStep& step : plan.steps()) {
+    const auto* compute = std::get_if<HostCompute>(&step.what);
+    for (const ParameterSource& source :
+         compute != nullptr && compute->parameters ? *compute->parameters : std::vector<ParameterSource>()) {
+      if (!source.is_address()) {
+        extents[source.symbol] = source.max_value;
+      }
+    }
+  }
+  SPYRE_ASSIGN_OR_RETURN(const auto asked, pairs_of(options.extents));
+  for (const auto& [name, value] : asked) {
+    if (!extents.contains(name) || value.find_first_not_of("0123456789") != std::string::npos ||
+        value.size() > 15) {
+      return usage(
+          fmt::format("--extent {}={}: the kernel has no such extent, or this is no number", name, value));
+    }
+    extents[name] = std::stoll(value);
+  }
+  return extents;
+}
+
+Result<Argument> describe(const program::LaunchArg& spec, const std::map<std::string, int64_t>& extents) {
+  Argument argument{.spec = &spec};
+  const std::optional<HostType> type = host_type_from_name(spec.dtype);
+  if (!type || !spec.device_format || spec.device_size.empty()) {
+    return Error(
+        ErrorKind::kInvalidArgument,
+        fmt::format(
+            "launch_spec.json: argument {}: found dtype '{}' and {} layout, allowed: a dtype of the card "
+            "and a whole layout",
+            spec.arg_index, spec.dtype, spec.device_size.empty() ? "no" : "a"));
+  }
+  argument.type = *type;
+  for (const auto& size : spec.shape) {
+    const auto* name = std::get_if<std::string>(&size);
+    if (name != nullptr && !extents.contains(*name)) {
+      return Error(
+          ErrorKind::kInvalidArgument,
+          fmt::format("launch_spec.json: argument {}: the kernel has no extent {}", spec.arg_index, *name));
+    }
+    argument.shape.push_back(name != nullptr ? extents.at(*name) : std::get<int64_t>(size));
+  }
+  argument.layout =
+      DeviceLayout::raw(spec.device_size, spec.stride_map, *spec.device_format, spec.arrangement);
+  // Index values are not negative: as bits they are the same in both formats, and only this one travels.
+  const bool integer = argument.type == HostType::kInt32 || argument.type == HostType::kInt64;
+  if (integer && argument.layout.device_dtype == DataFormat::SENUINT32) {
+    argument.layout.device_dtype = DataFormat::IEEE_INT32;
+  }
+  SPYRE_TRY(argument.layout.check_well_formed());
+  argument.host.resize(static_cast<size_t>(argument.numel() * info_of(argument.type).host_bytes));
+  return argument;
+}
+
+/// The bits of a value in a float type of the host; nothing for types that are no floats.
+std::optional<uint32_t> float_bits(HostType type, float value) {
+  switch (type) {
+    case HostType::kFloat32:
+      return std::bit_cast<uint32_t>(value);
+    case HostType::kFloat16:
+      return fp16_from_fp32(value);
+    case HostType::kBFloat16:
+      return bf16_from_fp32(value);
+    case HostType::kFloat8E4M3FN:
+      return e4m3fn_from_fp32(value);
+    case HostType::kFloat8E5M2FNUZ:
+      return e5m2fnuz_from_fp32(value);
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Floats in [-1, 1), integers 0 to 3, the same for every run with the same seed.
+void fill_random(Argument& argument, unsigned seed) {
+  std::mt19937 random(seed * 1000003u + static_cast<unsigned>(argument.spec->arg_index));
+  const auto width = static_cast<size_t>(info_of(argument.type).host_bytes);
+  const uint32_t choices = argument.type == HostType::kBool ? 2 : 4;
+  for (size_t at = 0; at < argument.host.size(); at += width) {
+    const uint32_t drawn = random();
+    const float value = static_cast<float>(drawn >> 8) / static_cast<float>(1 << 23) - 1.0f;
+    const uint32_t bits = float_bits(argument.type, value).value_or(drawn % choices);
+    std::memcpy(argument.host.data() + at, &bits, std::min(width, sizeof bits));
+  }
+}
+
+Status load_input(Argument& argument, const std::string& file) {
+  SPYRE_ASSIGN_OR_RETURN(const NpyArray array, read_npy(file));
+  if (array.shape != argument.shape || array.descr != descr_of(argument.type)) {
+    return usage(fmt::format("{}: found {} of {}, allowed: {} of {}, as argument {} is", file,
+                             list_text(array.shape), array.descr, list_text(argument.shape),
+                             descr_of(argument.type), argument.spec->arg_index));
+  }
+  argument.host = array.data;
+  return Status();
+}
+
+Status send(Card& card, Argument& argument) {
+  SPYRE_ASSIGN_OR_RETURN(const Bytes size, argument.layout.byte_size());
+  SPYRE_ASSIGN_OR_RETURN(argument.memory, card.allocate(size));
+  if (!argument.is_input() || argument.numel() == 0) {
+    return Status();
+  }
+  const ConstHostBuffer source{argument.host.data(), argument.type, argument.shape,
+                               contiguous_strides(argument.shape)};
+  return transfer(
+      card.streams().default_stream(), MemoryView::whole(argument.memory), TransferDirection::kToDevice,
+      [&](std::span<std::byte> device) { return pack(source, argument.layout, argument.view(), device); },
+      Blocking::kYes);
+}
+
+Status fetch(Card& card, Argument& argument) {
+  if (argument.numel() == 0) {
+    return Status();
+  }
+  const HostBuffer target{argument.host.data(), argument.type, argument.shape,
+                          contiguous_strides(argument.shape)};
+  return transfer(
+      card.streams().default_stream(), MemoryView::whole(argument.memory), TransferDirection::kToHost,
+      [&](std::span<std::byte> device) { return unpack(device, argument.layout, argument.view(), target); },
+      Blocking::kYes);
+}
+
+/// Launches and waits; says every two seconds that it is still at it.
+Status run_to_end(const JobPlanRef& plan, const std::vector<LaunchTensor>& tensors, const StreamRef& stream) {
+  Status outcome;
+  std::exception_ptr bug;
+  std::atomic<bool> done = false;
+  std::thread worker([&] {
+    try {
+      outcome = launch(plan, tensors, stream, Blocking::kYes);
+    } catch (...) {
+      bug = std::current_exception();
+    }
+    done.store(true);
+    done.notify_all();
+  });
+  const auto start = Clock::now();
+  auto next = start + std::chrono::seconds(2);
+  while (!done.load()) {
+    if (Clock::now() >= next) {
+      std::fprintf(
+          stderr, "running, %lld s\n",
+          static_cast<long long>(std::chrono::duration_cast<std::chrono::seconds>(next - start).count()));
+      next += std::chrono::seconds(2);
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  worker.join();
+  if (bug != nullptr) {
+    std::rethrow_exception(bug);
+  }
+  return outcome;
+}
+
+Json counts_json(const exec::CoreCounts& counts) {
+  return {{"hbm_read", counts.traffic.hbm_read},
+          {"hbm_written", counts.traffic.hbm_written},
+          {"lx_read", counts.traffic.lx_read},
+          {"lx_written", counts.traffic.lx_written},
+          {"ring_bytes", counts.ring_bytes},
+          {"ring_byte_hops", counts.ring_byte_hops},
+          {"macs", counts.macs},
+          {"vector_elements", counts.vector_elements},
+          {"useful_elements", counts.useful_elements}};
+}
+
+struct Outcome {
+  double best_ms = 0;
+  exec::RunCounts counts;
+  LoadedProgramRef program;
+};
+
+Json outcome_json(const std::vector<Argument>& arguments, const Outcome& outcome, const Options& options) {
+  Json ops = Json::array(), outputs = Json::array();
+  for (size_t i = 0; i < outcome.counts.ops.size(); ++i) {
+    Json op = {{"file", outcome.program->program().ops[i].file},
+               {"op", outcome.program->program().ops[i].name},
+               {"executes", outcome.counts.ops[i].executes}};
+    op.update(counts_json(outcome.counts.ops[i].total()));
+    ops.push_back(std::move(op));
+  }
+  for (const Argument& argument : arguments) {
+    if (argument.is_output()) {
+      outputs.push_back({{"arg_index", argument.spec->arg_index},
+                         {"shape", argument.shape},
+                         {"dtype", to_string(argument.type)}});
+    }
+  }
+  return {{"executor", options.interpreter ? "interpreter" : "fast"},
+          {"runs", options.repeat},
+          {"best_ms", outcome.best_ms},
+          {"outputs", outputs},
+          {"ops", ops},
+          {"total", counts_json(outcome.counts.total())}};
+}
+
+void print_counts(const Outcome& outcome) {
+  constexpr const char* kRow = "{:<14} {:<16} {:>8} {:>12} {:>12} {:>12} {:>12} {:>12} {:>14} {:>12}\n";
+  fmt::print(kRow, "file", "op", "executes", "HBM read", "HBM written", "LX read", "LX written", "ring",
+             "MACs", "elements");
+  const auto row = [&](const std::string& file, const std::string& op, int64_t executes,
+                       const exec::CoreCounts& counts) {
+    fmt::print(kRow, file, op, executes, counts.traffic.hbm_read, counts.traffic.hbm_written,
+               counts.traffic.lx_read, counts.traffic.lx_written, counts.ring_bytes, counts.macs,
+               counts.vector_elements);
+  };
+  int64_t executes = 0;
+  for (size_t i = 0; i < outcome.counts.ops.size(); ++i) {
+    const exec::OpCounts& op = outcome.counts.ops[i];
+    row(outcome.program->program().ops[i].file, outcome.program->program().ops[i].name, op.executes,
+        op.total());
+    executes += op.executes;
+  }
+  row("total", "", executes, outcome.counts.total());
+}
+
+Status save_outputs(const std::vector<Argument>& arguments, const std::string& directory) {
+  std::error_code failure;
+  std::filesystem::create_directories(directory, failure);
+  if (failure) {
+    return usage(fmt::format("{}: {}", directory, failure.message()));
+  }
+  for (const Argument& argument : arguments) {
+    if (argument.is_output()) {
+      SPYRE_TRY(
+          write_npy(std::filesystem::path(directory) / fmt::format("arg_{}.npy", argument.spec->arg_index),
+                    {descr_of(argument.type), argument.shape, argument.host}));
+    }
+  }
+  return Status();
+}
+
+/// Reads inputs, and takes every one to the card.
+Result<std::vector<Argument>> set_up(Card& card, const JobPlan& plan, const BundleDirectory& bundle,
+                                     const Options& options) {
+  SPYRE_ASSIGN_OR_RETURN(const auto extents, extents_of(plan, options));
+  SPYRE_ASSIGN_OR_RETURN(auto files, pairs_of(options.inputs));
+  std::vector<Argument> arguments;
+  for (const program::LaunchArg& spec : bundle.launch.args) {
+    SPYRE_ASSIGN_OR_RETURN(Argument argument, describe(spec, extents));
+    const auto file = files.find(std::to_string(spec.arg_index));
+    if (file != files.end() && argument.is_input()) {
+      SPYRE_TRY(load_input(argument, file->second));
+      files.erase(file);
+    } else if (argument.is_input()) {
+      fill_random(argument, options.seed);
+    }
+    SPYRE_TRY(send(card, argument));
+    arguments.push_back(std::move(argument));
+  }
+  if (!files.empty()) {
+    return usage(fmt::format("--input {}={}: the kernel has no such input", files.begin()->first,
+                             files.begin()->second));
+  }
+  std::sort(arguments.begin(), arguments.end(),
+            [](const Argument& a, const Argument& b) { return a.spec->arg_index < b.spec->arg_index; });
+  return arguments;
+}
+
+int run(const Options& options) {
+  const auto bundle = open_bundle(options.bundle);
+  if (!bundle.ok()) {
+    return report(bundle.error(), kBadArtifact);
+  }
+  Runtime runtime(spyre_card());
+  const auto card = runtime.card(0);
+  if (!card.ok()) {
+    return report(card.error(), kBadUsage);
+  }
+  card.value()->set_execution({.executor = options.interpreter ? Executor::kInterpreter : Executor::kFast,
+                               .count = !options.no_counters});
+  const auto plan = prepare_kernel(*card.value(), bundle.value().code);
+  if (!plan.ok()) {
+    return report(plan.error(), kBadArtifact);
+  }
+  auto arguments = set_up(*card.value(), *plan.value(), bundle.value(), options);
+  if (!arguments.ok()) {
+    return report(arguments.error(), kBadUsage);
+  }
+  std::vector<LaunchTensor> tensors;
+  if (bundle.value().launch.pool_size > 0) {
+    const auto pool = card.value()->allocate(Bytes(bundle.value().launch.pool_size));
+    if (!pool.ok()) {
+      return report(pool.error(), kFault);
+    }
+    tensors.push_back({pool.value(), {}});
+  }
+  for (const Argument& argument : arguments.value()) {
+    tensors.push_back({argument.memory, argument.shape});
+  }
+  Outcome outcome{.best_ms = INFINITY};
+  for (int i = 0; i < options.repeat; ++i) {
+    const auto start = Clock::now();
+    const Status done = run_to_end(plan.value(), tensors, card.value()->streams().default_stream());
+    if (!done.ok()) {
+      return report(done.error(), done.error().kind == ErrorKind::kInvalidArgument ? kBadUsage : kFault);
+    }
+    outcome.best_ms =
+        std::min(outcome.best_ms, std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+  }
+  outcome.counts = plan.value()->last_run_counts();
+  outcome.program = plan.value()->last_program();
+  for (Argument& argument : arguments.value()) {
+    if (const Status fetched = argument.is_output() ? fetch(*card.value(), argument) : Status();
+        !fetched.ok()) {
+      return report(fetched.error(), kBadArtifact);
+    }
+  }
+  if (const Status saved =
+          options.output.empty() ? Status() : save_outputs(arguments.value(), options.output);
+      !saved.ok()) {
+    return report(saved.error(), kBadUsage);
+  }
+  if (options.json) {
+    fmt::print("{}\n", outcome_json(arguments.value(), outcome, options).dump(2));
+    return kDone;
+  }
+  fmt::print("{}: {} runs, best {:.3f} ms\n", bundle.value().launch.kernel_name, options.repeat,
+             outcome.best_ms);
+  if (!options.no_counters) {
+    print_counts(outcome);
+  }
+  return kDone;
+}
+
+}  // namespace
+}  // namespace spyre::tools
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "Runs a bundle on an emulated card. Inputs come from .npy files or from a seeded generator; counters "
+      "go to "
+      "stdout, outputs to .npy files.\nExit codes: 0 done, 1 command line or input files, 2 bad artifact, 3 "
+      "device "
+      "fault, 4 bug of the emulator.",
+      "spyre-run");
+  spyre::tools::Options options;
+  app.add_option("bundle", options.bundle, "Compile directory, or its spyreCodeDir")
+      ->required()
+      ->check(CLI::ExistingDirectory);
+  app.add_option("-i,--input", options.inputs,
+                 "ARG=FILE.npy for the argument of that index; others are random");
+  app.add_option("-e,--extent", options.extents, "NAME=N for a runtime extent; the largest otherwise");
+  app.add_option("-o,--output", options.output, "Directory for arg_<index>.npy of every output");
+  app.add_option("--seed", options.seed, "Seed of random inputs: floats in [-1, 1), integers 0 to 3")
+      ->capture_default_str();
+  app.add_option("--repeat", options.repeat, "Runs; the best time is shown")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--interpreter", options.interpreter,
+               "Compute element by element, straight from the definitions");
+  app.add_flag("--no-counters", options.no_counters, "Do not count bytes and operations");
+  app.add_flag("--json", options.json, "Print JSON");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? spyre::tools::kDone : spyre::tools::kBadUsage;
+  }
+  return spyre::tools::guarded_main([&] { return spyre::tools::run(options); });
+}
