@@ -183,6 +183,12 @@ class BeamSearch {
     State extended{.cost = state.cost, .live = state.live};
     if (!out_exists)
       extended.cost += bytes_of(candidates_[static_cast<size_t>(output)][static_cast<size_t>(out)]);
+    // Whoever reads a result next wants the standard order; conversions to it do not exist.
+    const DeviceLayout& chosen = candidates_[static_cast<size_t>(output)][static_cast<size_t>(out)];
+    if (!out_exists && graph_.is_result(output) &&
+        chosen.element_arrangement != ElementArrangement::STANDARD) {
+      extended.cost += bytes_of(chosen);
+    }
     auto step = std::make_shared<Step>(Step{state.steps, node, out, {}});
     for (size_t i = 0; i < table.operands().size(); ++i) {
       const BufferId id = table.operands()[i];
