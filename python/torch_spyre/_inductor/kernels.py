@@ -6,6 +6,7 @@ import hashlib
 import logging
 import os
 import re
+import weakref
 from unittest import mock
 
 import torch
@@ -72,6 +73,19 @@ def reinterpret_tensor(tensor, size, stride, offset):
     return _C.reinterpret_tensor(tensor, list(size), list(stride), offset)
 
 
+#: Kernels of this process, in the order they were loaded; they go with the code that owns them.
+loaded: "weakref.WeakSet[LoadedKernel]" = weakref.WeakSet()
+
+
+def traffic() -> list[dict]:
+    """What the last run of every loaded kernel moved: one entry per op, with the kernel's name and the op's counts."""
+    entries = []
+    for kernel in sorted(loaded, key=lambda k: k.number):
+        for op in kernel.plan().last_run_counts()["ops"]:
+            entries.append({"kernel": kernel.name, **op})
+    return entries
+
+
 class LoadedKernel:
     """A compiled kernel and what it expects of its inputs.
 
@@ -84,6 +98,12 @@ class LoadedKernel:
         self._kernel = compile_for_codegen(text)
         self._expected = _input_places(text)
         self._mutated = _mutated_inputs(text, self._kernel.inputs)
+        self.number = len(loaded)
+        loaded.add(self)
+
+    def plan(self):
+        """The kernel on the first card; its counts are those of its last run."""
+        return self._kernel.plan()
 
     def run(self, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> None:
         fitted = [self._fit(i, tensor) for i, tensor in enumerate(inputs)]
@@ -123,7 +143,7 @@ def _same_layout(layout, fields) -> bool:
 def _input_places(text: str) -> dict[str, tuple[int, tuple]]:
     """By input: its offset in its storage and its layout, as the text declares them."""
     found = {}
-    for name, offset, layout in re.findall(r"^  input (\w+) : .*?(?: offset=(\d+))? layout=(\(.*\))$", text, re.M):
+    for name, offset, layout in re.findall(r"^  input (\w+) : .*?(?: offset=(\d+))?(?: storage=\d+)? layout=(\(.*\))$", text, re.M):
         found[name] = int(offset or 0), ast.literal_eval(re.sub(r"([A-Z]\w+)", r"'\1'", layout))
     return found
 
@@ -143,10 +163,14 @@ class SpyreAsyncCompile(AsyncCompile):
         return kernel
 
 
+def artifact_directory() -> str:
+    """Where graphs and artifacts are left for a person to look at, one folder per kernel."""
+    return os.path.join(cache_dir(), "inductor-spyre")
+
+
 def _save(name: str, text: str, kernel: LoadedKernel) -> None:
-    """Leaves the graph and the artifacts where a person can look: ``<inductor cache>/inductor-spyre/<hash>_<name>``."""
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-    directory = os.path.join(cache_dir(), "inductor-spyre", f"{digest}_{name}"[:120])
+    directory = os.path.join(artifact_directory(), f"{digest}_{name}"[:120])
     if os.path.exists(os.path.join(directory, "graph.ir")):
         return
     os.makedirs(directory, exist_ok=True)
