@@ -36,6 +36,7 @@ bool is_restickify(const NormalOp& op);
 ///  - reductions: along another dimension the stick stays, along the stick one element per stick comes out;
 ///  - matmul: the left operand's stick is k, the right one's and the output's are n;
 ///  - element arrangements agree wherever there is a stick to arrange.
-Result<NormalOp> normalize_op(const Node& node, std::span<const DeviceLayout* const> layouts);
+Result<NormalOp> normalize_op(const Graph& graph, const Node& node,
+                              std::span<const DeviceLayout* const> layouts);
 
 }  // namespace spyre

@@ -53,12 +53,13 @@ class OpLowering {
     for (const auto& [name, access] : op.indices) layouts.push_back(layout(access));
     for (const Access& access : op.inputs) layouts.push_back(layout(access));
     layouts.push_back(layout(op.output));
-    SPYRE_ASSIGN_OR_RETURN(normal_, normalize_op(node_, layouts));
+    SPYRE_ASSIGN_OR_RETURN(normal_, normalize_op(graph_, node_, layouts));
     restickify_ = is_restickify(normal_);
     if (restickify_) give_lanes_a_loop();
     const OpInfo* info = find_op(op.op);
     if (info != nullptr && info->family == OpFamily::kConversion) give_single_elements_a_stick();
     if (loops().empty()) give_one_loop();
+    complete_pairs(layouts);
     return Status();
   }
 
@@ -92,6 +93,17 @@ class OpLowering {
       } else {
         access.dims.insert(access.dims.begin(), {.size = 1, .loop = lane, .tile = true});
       }
+    }
+  }
+
+  // Widened elements alternate over pairs of sticks, so a loop along them covers whole pairs.
+  void complete_pairs(const std::vector<const DeviceLayout*>& layouts) {
+    constexpr int64_t kPair = 64;
+    for (size_t i = 0; i < layouts.size(); ++i) {
+      const int lane = normal_.access.operands[i].lane;
+      if (lane < 0 || layouts[i]->element_arrangement != ElementArrangement::DL16_TO_FP32) continue;
+      int64_t& extent = normal_.access.loops[static_cast<size_t>(lane)].extent;
+      extent = (extent + kPair - 1) / kPair * kPair;
     }
   }
 
