@@ -4,6 +4,8 @@
 
 #include <charconv>
 
+#include "spyre/program/refusal.h"
+
 namespace spyre::program {
 namespace {
 
@@ -72,8 +74,7 @@ Result<Json> parse_bounded_json(std::string_view text, std::string_view file) {
 }
 
 Error Field::refuse(std::string_view found, std::string_view allowed, ErrorKind kind) const {
-  return Error(kind, fmt::format("{}: {}: found {}, allowed: {}", file_, path_.empty() ? "root" : path_,
-                                 found, allowed));
+  return refusal(file_, path_.empty() ? "root" : path_, found, allowed, kind);
 }
 
 Error Field::refuse_value(std::string_view allowed) const {
@@ -167,6 +168,17 @@ Result<std::vector<std::string>> Field::texts(size_t limit) const {
     out.push_back(std::move(text));
   }
   return out;
+}
+
+Result<int64_t> optional_integer(const Field& owner, std::string_view key, int64_t low, int64_t high,
+                                 int64_t fallback) {
+  SPYRE_ASSIGN_OR_RETURN(const std::optional<Field> field, owner.find(key));
+  return field ? field->integer(low, high) : Result<int64_t>(fallback);
+}
+
+Result<std::string> optional_text(const Field& owner, std::string_view key, std::string fallback) {
+  SPYRE_ASSIGN_OR_RETURN(const std::optional<Field> field, owner.find(key));
+  return field ? field->text() : Result<std::string>(std::move(fallback));
 }
 
 }  // namespace spyre::program

@@ -51,6 +51,11 @@ class Field {
   const Json* json_;
 };
 
+/// The member `key` of an object, or a fallback where it is absent.
+Result<int64_t> optional_integer(const Field& owner, std::string_view key, int64_t low, int64_t high,
+                                 int64_t fallback);
+Result<std::string> optional_text(const Field& owner, std::string_view key, std::string fallback);
+
 /// Parses text that may be hostile: at most `kMaxJsonBytes` long and `kMaxJsonDepth` deep.
 inline constexpr size_t kMaxJsonBytes = 64u << 20;
 inline constexpr int kMaxJsonDepth = 64;

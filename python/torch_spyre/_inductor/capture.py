@@ -272,12 +272,13 @@ def node_text(buffer: ir.ComputedBuffer, recorder: BodyRecorder) -> list[str]:
     return [f"  {head} {{", *(f"    {line}" for line in recorder.lines), "  }"]
 
 
-def _declaration(kind: str, name: str, layout=None, offset: int = 0) -> str:
+def _declaration(kind: str, name: str, layout=None, offset: int = 0, storage: int = 0) -> str:
     spec = V.graph.get_buffer(name) if name not in V.graph.graph_inputs else V.graph.graph_inputs[name]
     size = [static_int(s) for s in spec.get_size()]
     stride = [static_int(s) for s in spec.get_stride()]
     text = f"  {kind} {name} : {dtype_name(spec.get_dtype())}{size} stride={stride}"
     text += f" offset={offset}" if offset else ""
+    text += f" storage={storage}" if storage else ""
     return text + (f" layout={layout_text(layout)}" if layout is not None else "")
 
 
@@ -288,6 +289,7 @@ def capture_region(
     existing: set[str],
     layout_of: Callable[[str], object],
     input_offset: Callable[[str], int],
+    storage_of: Callable[[str], int],
 ) -> Region:
     """The text of one region.
 
@@ -314,7 +316,7 @@ def capture_region(
     outputs = [m for m in made if m in needed]
     mutated = [w for w in written if w not in made]
     lines = [f"graph {name} {{"]
-    lines += [_declaration("input", n, layout_of(n), place(n).offset) for n in inputs]
+    lines += [_declaration("input", n, layout_of(n), place(n).offset, storage_of(n)) for n in inputs]
     lines += [_declaration("buffer", n) for n in made]
     lines += nodes
     lines += [f"  return {', '.join([*outputs, *mutated])}", "}"]

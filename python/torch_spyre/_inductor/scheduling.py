@@ -151,6 +151,7 @@ def _capture(nodes: Sequence[SchedulerNode], needed: set[str], wrapper) -> captu
         existing=wrapper.existing(),
         layout_of=wrapper.layout_of,
         input_offset=wrapper.input_offset,
+        storage_of=wrapper.storage_of,
     )
 
 

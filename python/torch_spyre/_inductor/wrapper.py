@@ -5,6 +5,7 @@ from torch._inductor import ir
 from torch._inductor.codegen.wrapper import PythonWrapperCodegen, SubgraphPythonWrapperCodegen
 from torch._inductor.virtualized import V
 
+from torch_spyre import _C
 from torch_spyre._inductor import capture, kernels, real_inputs
 
 
@@ -70,6 +71,12 @@ class SpyrePythonWrapperCodegen(PythonWrapperCodegen):
     def input_offset(self, name: str) -> int:
         tensor = self._real_input(name)
         return tensor.storage_offset() if tensor is not None else 0
+
+    def storage_of(self, name: str) -> int:
+        """Elements of the whole storage behind a graph input that is only a part of it; 0 for everything else."""
+        tensor = self._real_input(name)
+        elements = _C.storage_elements(tensor) if tensor is not None else 0
+        return elements if tensor is not None and elements != tensor.numel() else 0
 
     def _real_input(self, name: str) -> torch.Tensor | None:
         """The caller's tensor behind a graph input, when this compilation has seen it."""

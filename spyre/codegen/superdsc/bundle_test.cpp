@@ -112,6 +112,14 @@ TEST(Bundle, ProvenanceIsWrittenButDoesNotKeepOpsApart) {
   EXPECT_EQ(handle["source"]["file"], "model.py");
 }
 
+TEST(Bundle, ProvenanceOfAnyBytesIsWrittenAsText) {
+  Kernel kernel = corpus_kernel("repeated");
+  std::get<OpSpec>(kernel.body[0]).debug_handle->file = "mo\xFF\xFE.py";
+  const auto bundle = write_bundle(kernel);
+  ASSERT_TRUE(bundle.ok());
+  EXPECT_THAT(bundle.value().files.at("sdsc_0.json"), HasSubstr("\"mo\xEF\xBF\xBD\xEF\xBF\xBD.py\""));
+}
+
 TEST(Bundle, SymbolsAreNumberedOverTheWholeBundle) {
   const std::string text = mlir("softmax");
   EXPECT_THAT(text, HasSubstr("\"sdsc_1.json\", \"symbol_ids\"=[-5, -6, -7, -8]"));

@@ -6,23 +6,10 @@
 #include <cmath>
 
 #include "spyre/codegen/superdsc/plan.h"
+#include "spyre/layout/sen169.h"
 
 namespace spyre::superdsc {
 namespace {
-
-// 1 sign, 6 exponent (bias 31), 9 fraction bits.
-uint32_t encode_sen169(float value) {
-  constexpr uint32_t kNotANumber = 0x7FFF;
-  constexpr int kDroppedBits = 23 - 9;
-  const auto bits = std::bit_cast<uint32_t>(value);
-  const uint32_t sign = bits >> 31 << 15;
-  if (!std::isfinite(value)) return sign | kNotANumber;
-  const int64_t rounded = (bits & 0x7FFF'FFFF) + (int64_t{1} << (kDroppedBits - 1));
-  const int64_t exponent = (rounded >> 23) - 127 + 31;
-  if (exponent < 0) return sign;
-  const int64_t magnitude = exponent << 9 | ((rounded >> kDroppedBits) & 0x1FF);
-  return sign | static_cast<uint32_t>(std::min<int64_t>(magnitude, kNotANumber));
-}
 
 // The value that stands for "not there" in padding lanes, when the op must not see them.
 std::optional<Mask> mask_of(const SdscPlan& plan) {
@@ -55,7 +42,7 @@ DataFormat op_format(const SdscPlan& plan) {
 Result<uint32_t> encode_constant(double value, DataFormat format) {
   switch (format) {
     case DataFormat::SEN169_FP16:
-      return encode_sen169(static_cast<float>(value));
+      return sen169_from_fp32(static_cast<float>(value));
     case DataFormat::IEEE_FP32:
       return std::bit_cast<uint32_t>(static_cast<float>(value));
     case DataFormat::IEEE_INT32:

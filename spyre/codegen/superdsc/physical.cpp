@@ -61,9 +61,18 @@ Status check_split(const SdscPlan& plan, const Tensor& tensor, const TensorDim& 
     return plan.refuse(
         fmt::format("'{}' has extent {}, which {} cores cannot share evenly", dim.label, dim.extent, split));
   }
-  if (split == 1 || d.scale < 0) return Status();
   const int64_t per_core = dim.extent / split;
   const int64_t part = tensor.part(d.dim);
+  // No rule pads the stick of an index tensor, so even one core may be left with a piece of a stick.
+  if (tensor.indirection == Indirection::kIndex && per_core > part && per_core % part != 0) {
+    return plan
+        .refuse(tensor,
+                fmt::format("each core reads {} indices along '{}', allowed are whole sticks of {} or "
+                            "less than one",
+                            per_core, dim.label, part))
+        .try_instead("splitting the loop further, or making it a multiple of the stick");
+  }
+  if (split == 1 || d.scale < 0) return Status();
   if (!dim.dynamic.empty() && dim.bound.granularity % (split * part) != 0) {
     return plan.refuse(tensor, fmt::format("'{}' grows by {}, which {} cores cannot share in steps of {}",
                                            dim.label, dim.bound.granularity, split, part));

@@ -5,8 +5,13 @@ namespace {
 
 constexpr size_t kLineWidth = 110;
 
+// Provenance may hold any bytes, a file's name for one; those that are no text become U+FFFD.
+std::string flat_text(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 void print(const Json& value, size_t indent, size_t column, std::string& out) {
-  const std::string flat = value.dump();
+  const std::string flat = flat_text(value);
   if (!value.is_structured() || value.empty() || column + flat.size() <= kLineWidth) {
     out += flat;
     return;
@@ -17,7 +22,7 @@ void print(const Json& value, size_t indent, size_t column, std::string& out) {
   for (const auto& [key, item] : value.items()) {
     out += separator + inner;
     separator = ",\n";
-    const std::string name = value.is_object() ? Json(key).dump() + ": " : "";
+    const std::string name = value.is_object() ? flat_text(key) + ": " : "";
     out += name;
     print(item, indent + 2, inner.size() + name.size(), out);
   }

@@ -47,6 +47,24 @@ TEST(Refusals, TensorsThatAreTooSmall) {
               HasSubstr("runs to 7 along 'mb', it holds 6"));
 }
 
+TEST(Refusals, IndicesThatEndInsideALaterStick) {
+  // The card takes whole sticks of indices, or less than one: 40 on one core would be refused there.
+  const auto picks = [](int64_t count, int64_t split) {
+    return [=](OpSpec& op) {
+      op.iteration_space[0].extent = count;
+      op.iteration_space[0].split = split;
+      op.core_id_to_work_slice = default_core_map(op.iteration_space, false);
+      op.args[0].device_size = {2, 32};
+      op.args[2].device_size[1] = count;
+    };
+  };
+  EXPECT_THAT(
+      refusal("gather", picks(40, 1)),
+      HasSubstr("tensor 'idx': each core reads 40 indices along 'mb', allowed are whole sticks of 32"));
+  EXPECT_EQ(refusal("gather", picks(40, 2)), "accepted");
+  EXPECT_EQ(refusal("gather", picks(64, 1)), "accepted");
+}
+
 TEST(Refusals, OperandsWithAnotherStick) {
   EXPECT_THAT(refusal("broadcast_add",
                       [](OpSpec& op) {

@@ -1,0 +1,26 @@
+"""Sums as the card makes them: one after the other in fp32, then core after core.
+
+Where a loop is split over cores, each core folds its own slice in ascending order; the partial results are folded in
+ascending slice order. Every step rounds to fp32, and the caller rounds the end once more.
+"""
+
+import numpy as np
+
+
+def fold(values, axis, splits, step, first):
+    """Folds one axis. `step(acc, x)` on float32 arrays; `first` is where each core starts."""
+    slices = np.split(np.moveaxis(np.asarray(values, np.float32), axis, 0), splits)
+    total = None
+    for part in slices:
+        acc = np.full(part.shape[1:], first, np.float32)
+        for x in part:
+            acc = step(acc, x)
+        total = acc if total is None else step(total, acc)
+    return total
+
+
+def padded(values, axis, extent, fill):
+    """The values with more of `fill` behind them."""
+    widths = [(0, 0)] * values.ndim
+    widths[axis] = (0, extent - values.shape[axis])
+    return np.pad(values, widths, constant_values=np.float32(fill))
