@@ -4,6 +4,7 @@
 set -uo pipefail
 build=$1 python=$2
 export SPYRE_BUNDLE=$PWD/$build/tools/spyre-bundle
+export SPYRE_PLACE=$PWD/$build/tools/spyre-place
 full=${SPYRE_TEST_FULL:-0}
 failed=0
 
