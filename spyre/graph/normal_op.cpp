@@ -92,6 +92,11 @@ class StickRules {
     if (inputs_[0] == nullptr) return Status();
     const int lane = inputs_[0]->lane;
     const bool along_stick = reduced(lane);
+    // Which lanes are masked goes by their place, not by the element that conversions put there.
+    const bool ragged = along_stick && loops[static_cast<size_t>(lane)].extent % 64 != 0;
+    if (ragged && input_layout(0)->element_arrangement != ElementArrangement::STANDARD) {
+      return unsupported("folding part of a stick needs the standard order");
+    }
     const OpInfo* info = find_op(op_.op.op);
     const bool stick_only = info != nullptr && info->family == OpFamily::kLayerNorm;
     if (along_stick && info != nullptr && info->family == OpFamily::kReduction && !info->stick_variant) {

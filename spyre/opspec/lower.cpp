@@ -59,6 +59,7 @@ class OpLowering {
     const OpInfo* info = find_op(op.op);
     if (info != nullptr && info->family == OpFamily::kConversion) give_single_elements_a_stick();
     if (loops().empty()) give_one_loop();
+    complete_pairs(layouts);
     return Status();
   }
 
@@ -92,6 +93,17 @@ class OpLowering {
       } else {
         access.dims.insert(access.dims.begin(), {.size = 1, .loop = lane, .tile = true});
       }
+    }
+  }
+
+  // Widened elements alternate over pairs of sticks, so a loop along them covers whole pairs.
+  void complete_pairs(const std::vector<const DeviceLayout*>& layouts) {
+    constexpr int64_t kPair = 64;
+    for (size_t i = 0; i < layouts.size(); ++i) {
+      const int lane = normal_.access.operands[i].lane;
+      if (lane < 0 || layouts[i]->element_arrangement != ElementArrangement::DL16_TO_FP32) continue;
+      int64_t& extent = normal_.access.loops[static_cast<size_t>(lane)].extent;
+      extent = (extent + kPair - 1) / kPair * kPair;
     }
   }
 
