@@ -91,6 +91,12 @@ const std::vector<Setting>& table() {
        .meaning = "Device memory of each emulated card that tensors may use, for testing out-of-memory "
                   "behaviour on small "
                   "cards; at most the segments outside the program segment, 112 GiB (VF: 84 GiB)."},
+      {.name = "SPYRE_CHECKER",
+       .type = kBool,
+       .fallback = false,
+       .layer = "runtime",
+       .meaning =
+           "Look at every launch before it runs, as a sanitizer would, and fault when it breaks a rule."},
       {.name = "SPYRE_COUNTERS",
        .type = kBool,
        .fallback = true,
@@ -106,7 +112,8 @@ const std::vector<Setting>& table() {
        .fallback = std::string("fast"),
        .choices = {"fast", "interpreter"},
        .layer = "runtime",
-       .meaning = "Who computes on the emulated card: the fast executor, or the interpreter that defines it."},
+       .meaning =
+           "Who computes on the emulated card: the fast executor, or the interpreter that defines it."},
       {.name = "SPYRE_NUMBER_FORMAT",
        .type = kChoice,
        .fallback = std::string("vendor"),
