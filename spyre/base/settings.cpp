@@ -80,7 +80,6 @@ const std::vector<Setting>& table() {
        .max = 32,
        .layer = "passes",
        .changes_code = true,
-       .implemented = false,
        .meaning = "How many of the 32 cores work is divided over."},
       {.name = "SPYRE_CARD_MEMORY_GIB",
        .type = kInt,
