@@ -10,6 +10,7 @@ void bind_tensor(py::module& module);  ///< layouts of tensors, factories and co
 void bind_device(py::module& module);  ///< cards, streams, generators, settings, counters, fallback
 void bind_compile(py::module& module);  ///< graph text to something that runs
 void bind_launch(py::module& module);  ///< bundles, prepared kernels, launches
+void bind_opspec(py::module& module);  ///< kernels, operations and operands as values
 void bind_memory(py::module& module);  ///< statistics, snapshot, history
 
 /// Remembers where tensors are allocated; see bindings_memory.cpp. Empty unless history is recorded.

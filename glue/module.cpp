@@ -10,5 +10,6 @@ PYBIND11_MODULE(_C, module) {
   spyre::glue::bind_device(module);
   spyre::glue::bind_compile(module);
   spyre::glue::bind_launch(module);
+  spyre::glue::bind_opspec(module);
   spyre::glue::bind_memory(module);
 }

@@ -97,9 +97,24 @@ class StickRules {
                : Status(unsupported("a single 32-bit element needs a pair of sticks"));
   }
 
+  // The 32-bit side holds whole pairs of sticks, one for each 16-bit stick.
+  Status holds_pairs() const {
+    if (op_.op.op != "dl16tofp32" && op_.op.op != "fp32todl16") return Status();
+    const DeviceAccess& wide = op_.op.op == "dl16tofp32" ? *output_ : *inputs_[0];
+    const int64_t extent = op_.access.loops[static_cast<size_t>(wide.lane)].extent;
+    const int64_t needed = (extent + 2 * wide.lanes - 1) / (2 * wide.lanes) * 2;
+    for (const AccessDim& dim : wide.dims) {
+      if (dim.loop == wide.lane && dim.offset + needed > dim.size) {
+        return unsupported("a conversion needs pairs of 32-bit sticks");
+      }
+    }
+    return Status();
+  }
+
   Status conversion() const {
     if (inputs_[0] == nullptr || output_ == nullptr) return Status();
     if (inputs_[0]->lane < 0) return single_conversion();
+    SPYRE_TRY(holds_pairs());
     using enum ElementArrangement;
     const ElementArrangement from = input_layout(0)->element_arrangement,
                              to = output_layout()->element_arrangement;

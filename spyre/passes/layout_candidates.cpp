@@ -66,14 +66,14 @@ void append(std::vector<DeviceLayout>& layouts, DeviceLayout layout) {
     layouts.push_back(std::move(layout));
 }
 
-// Widened values keep the places of the 16-bit sticks they came from: their tiles come in pairs.
+// Conversions handle whole 16-bit sticks, so the tiles of their 32-bit side come in pairs.
 DeviceLayout paired(DeviceLayout layout) {
   const int64_t lanes = layout.device_size.back();
   for (size_t d = 0; d + 1 < layout.device_size.size(); ++d) {
     if (layout.stride_map[d] == layout.stride_map.back() * lanes)
       layout.device_size[d] += layout.device_size[d] % 2;
   }
-  return layout.with_element_arrangement(ElementArrangement::DL16_TO_FP32);
+  return layout;
 }
 
 Status offer(const std::vector<Axis>& axes, DataFormat format, const std::vector<ElementArrangement>& orders,
@@ -92,10 +92,11 @@ Status offer(const std::vector<Axis>& axes, DataFormat format, const std::vector
     }
     order.push_back(stick);
     SPYRE_ASSIGN_OR_RETURN(const DeviceLayout layout, DeviceLayout::ordered(size, stride, format, order));
-    for (const ElementArrangement arrangement : orders) {
-      append(layouts, arrangement == ElementArrangement::DL16_TO_FP32
-                          ? paired(layout)
-                          : layout.with_element_arrangement(arrangement));
+    const bool converts = orders.back() == ElementArrangement::DL16_TO_FP32;
+    append(layouts, layout.with_element_arrangement(orders.front()));
+    if (converts) append(layouts, paired(layout));
+    for (size_t i = 1; i < orders.size(); ++i) {
+      append(layouts, (converts ? paired(layout) : layout).with_element_arrangement(orders[i]));
     }
   }
   std::vector<int64_t> order;

@@ -10,6 +10,7 @@ from tests.inductor import graph_eval
 @dataclass
 class Recorder:
     texts: list[str] = field(default_factory=list)
+    on_card: bool = False  # compiled and run, rather than evaluated
 
     @property
     def text(self) -> str:
@@ -66,7 +67,7 @@ def use_evaluator(monkeypatch) -> Recorder:
 def use_compiler(monkeypatch) -> Recorder:
     from torch_spyre._inductor import kernels
 
-    recorder, compiler = Recorder(), kernels.compile_graph
+    recorder, compiler = Recorder(on_card=True), kernels.compile_graph
 
     def compile_graph(text):
         kernel = compiler(text)

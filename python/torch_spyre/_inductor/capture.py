@@ -226,12 +226,17 @@ def _symbols(prefix: str, extents: list[int]) -> list[sympy.Expr]:
 
 
 def fx_node(buffer: ir.Buffer):
-    """The FX node a buffer was made for: the last of its origins."""
+    """The FX node a buffer was made for. A view may be what made Inductor realize it, never what computes it."""
     node = buffer.get_origin_node()
-    if node is None:
-        calls = [n for n in buffer.get_origins() if n.op == "call_function"]
-        node = calls[0] if calls else None
-    return node
+    if node is not None:
+        return node
+    calls = [n for n in buffer.get_origins() if n.op == "call_function"]
+    return next((n for n in calls if not _is_view(n)), calls[0] if calls else None)
+
+
+def _is_view(node) -> bool:
+    schema = getattr(node.target, "_schema", None)
+    return schema is not None and any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns)
 
 
 def _origin(buffer: ir.Buffer) -> str:

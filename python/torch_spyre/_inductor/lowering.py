@@ -109,8 +109,8 @@ def _batch_index(index, sizes):
     return [sympy.Integer(0) if s == 1 else i for i, s in zip(index, sizes, strict=True)]
 
 
-@_lowering(aten.mm, aten.bmm, spyre.batched_matmul)
-def batched_matmul(x, y, out_dtype=None):
+@_lowering(aten.mm.default, aten.bmm.default, spyre.batched_matmul.default)
+def batched_matmul(x, y):
     x.realize(), y.realize()
     *x_batch, rows, depth = x.get_size()
     *y_batch, _, columns = y.get_size()
@@ -137,7 +137,7 @@ def _broadcast(a, b):
 # --- reductions ------------------------------------------------------------------------------------------------------
 
 
-@_lowering(aten.mean)
+@_lowering(aten.mean.default, aten.mean.dim)
 def mean(x, axis=None, keepdim=False, *, dtype=None):
     """One reduction that knows its factor, in the type of its input. Over several axes: a sum, then the factor."""
     if dtype is not None:

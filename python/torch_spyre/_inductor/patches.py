@@ -225,7 +225,7 @@ def operator_key(node) -> tuple:
 
     def kinds(values):
         tensors = (v for v in torch.utils._pytree.tree_leaves(values) if isinstance(v, torch.Tensor))
-        return tuple((t.dtype, tuple(t.shape)) for t in tensors)
+        return tuple((t.dtype, tuple(map(str, t.shape))) for t in tensors)
 
     given = [a.meta.get("val") for a in node.all_input_nodes]
     return node.target, kinds(given), kinds(node.meta.get("val"))
