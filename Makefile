@@ -17,6 +17,8 @@ help:  ## this list
 
 demo: build  ## set up, build, and run the main job
 	@$(PY) examples/first_steps.py
+	@echo
+	@$(PY) examples/granite.py
 
 test: build lint  ## set up, build, and run every test that fits in a few minutes
 	@scripts/run_tests.sh $(BUILD) $(PY)

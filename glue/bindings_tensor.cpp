@@ -26,6 +26,12 @@ std::optional<DeviceLayout> get_layout(const at::Tensor& tensor) {
   return has_layout(tensor) ? std::optional(layout_of(tensor)) : std::nullopt;
 }
 
+int64_t storage_elements(const at::Tensor& tensor) {
+  require_spyre(tensor, "storage_elements");
+  const StorageContext* context = context_of(*tensor.storage().unsafeGetStorageImpl());
+  return context != nullptr && context->image ? context->image->numel : 0;
+}
+
 void set_layout(const at::Tensor& tensor, const DeviceLayout& layout) {
   require_spyre(tensor, "set_spyre_tensor_layout");
   check(layout.check_well_formed());
@@ -72,6 +78,7 @@ uint64_t encode_constant(double value, DataFormat format) {
 void bind_tensor(py::module& module) {
   module.def("get_spyre_tensor_layout", &get_layout, py::arg("tensor"),
              "The layout of a Spyre tensor's base; None for other tensors.");
+  module.def("storage_elements", &storage_elements, py::arg("tensor"), "Logical elements of a Spyre tensor's storage.");
   module.def("set_spyre_tensor_layout", &set_layout, py::arg("tensor"), py::arg("layout"),
              "Replaces the layout; no data moves.");
   for (const char* name : {"spyre_empty_with_layout", "empty_with_layout"}) {

@@ -5,6 +5,7 @@ set -uo pipefail
 build=$1 python=$2
 export SPYRE_TOOLS=$PWD/$build/tools SPYRE_BUNDLE=$PWD/$build/tools/spyre-bundle
 export SPYRE_CASE_RUNNER=$PWD/$build/tests/ops/spyre_case_runner
+export SPYRE_PLACE=$PWD/$build/tools/spyre-place
 full=${SPYRE_TEST_FULL:-0}
 failed=0
 

@@ -29,7 +29,7 @@ def register() -> None:
 
     import torch
 
-    from torch_spyre import _C, _device_module, _patches, _safetensors, _tensor_methods, fallback
+    from torch_spyre import _C, _device_module, _inductor, _patches, _safetensors, _tensor_methods, fallback
 
     _C._apply_settings()
     torch.utils.rename_privateuse1_backend("spyre")
@@ -39,6 +39,7 @@ def register() -> None:
     _safetensors.install()
     _tensor_methods.install()
     fallback.install()
+    _inductor.install()
     _registered = True
     for name in _C.ignored_settings():
         warnings.warn(f"{name} is set, but this version of torch_spyre does not implement it", stacklevel=2)

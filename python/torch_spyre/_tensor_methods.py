@@ -1,4 +1,5 @@
-"""What Spyre adds to torch.Tensor: the device layout, and layouts as an argument of ``to`` and ``empty``."""
+"""What Spyre adds to torch.Tensor: the device layout, and layouts as an argument of ``to`` and ``empty``; and to
+``Module.to``: weights of linear layers arrive the way matmuls read them."""
 
 import functools
 
@@ -52,6 +53,19 @@ def _wrap_empty(original):
     return empty
 
 
+def _wrap_module_to(original):
+    @functools.wraps(original)
+    def to(self, *args, **kwargs):
+        device, dtype, _, _ = torch._C._nn._parse_to(*args, **kwargs)
+        if device is not None and device.type == "spyre":
+            from torch_spyre.model_utils import place_linear_weights
+
+            place_linear_weights(self, device, dtype)
+        return original(self, *args, **kwargs)
+
+    return to
+
+
 def install() -> None:
     # `with torch.device(...)` tells constructors by identity and remembers them at first use. Let it remember the
     # function inside our wrapper: that is the one it gets to see.
@@ -59,3 +73,4 @@ def install() -> None:
     torch.Tensor.device_tensor_layout = device_tensor_layout
     torch.Tensor.to = _wrap_to(torch.Tensor.to)
     torch.empty = _wrap_empty(torch.empty)
+    torch.nn.Module.to = _wrap_module_to(torch.nn.Module.to)

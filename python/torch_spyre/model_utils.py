@@ -1,8 +1,35 @@
 """Helpers for whole models."""
 
+from collections import Counter
+
 import torch
+from torch import nn
+
+from torch_spyre._C import SpyreTensorLayout
 
 
-def load_model_to_spyre(model: torch.nn.Module, dtype: torch.dtype | None = None) -> torch.nn.Module:
+def load_model_to_spyre(model: nn.Module, dtype: torch.dtype | None = None) -> nn.Module:
     """Moves a model to the card, converting floating-point weights to ``dtype`` if given. Safe to call twice."""
     return model.to(device="spyre", dtype=dtype)
+
+
+def place_linear_weights(model: nn.Module, device: torch.device, dtype: torch.dtype | None) -> None:
+    """Moves the weights of linear layers with the stick along ``out_features``.
+
+    That is how a matmul wants its right operand, so no call turns them. A weight that something else than a linear
+    layer also holds (a tied embedding) keeps the standard layout, which is the one rows can be gathered from.
+    """
+    linears = [m for m in model.modules() if type(m) is nn.Linear and type(m.weight) is nn.Parameter]
+    holders = Counter(id(p) for m in model.modules() for p in m._parameters.values() if p is not None)
+    in_linears = Counter(id(m.weight) for m in linears)
+    moved: dict[int, nn.Parameter] = {}
+    for module in linears:
+        weight = module.weight
+        wanted = weight.dtype if dtype is None else dtype
+        if weight.device.type != "cpu" or holders[id(weight)] != in_linears[id(weight)] or not wanted.is_floating_point:
+            continue
+        if id(weight) not in moved:
+            host = weight.detach().to(wanted)
+            layout = SpyreTensorLayout(list(host.shape), list(host.stride()), wanted, [1, 0])
+            moved[id(weight)] = nn.Parameter(host.to(device, device_layout=layout), weight.requires_grad)
+        module.weight = moved[id(weight)]

@@ -5,7 +5,9 @@
 #include "spyre/base/settings.h"
 #include "spyre/opspec/lower.h"
 #include "spyre/passes/assign_layouts.h"
+#include "spyre/passes/divide_nodes.h"
 #include "spyre/passes/eliminate_dead_code.h"
+#include "spyre/passes/pad_contractions.h"
 #include "spyre/passes/plan_pool.h"
 #include "spyre/passes/select_ops.h"
 
@@ -18,13 +20,16 @@ Status without_failure(Graph& graph, void (*pass)(Graph&)) {
 }
 
 // The whole compiler, in the order it runs.
-Status optimize(Graph& graph, const CompileOptions& /*options*/, PassLog& log) {
+Status optimize(Graph& graph, const CompileOptions& options, PassLog& log) {
   SPYRE_TRY(log.run("eliminate-dead-code", graph,
                     [](Graph& g) { return without_failure(g, eliminate_dead_code); }));
   SPYRE_TRY(log.run("select-ops", graph, select_ops));
+  SPYRE_TRY(
+      log.run("pad-contractions", graph, [](Graph& g) { return without_failure(g, pad_contractions); }));
   SPYRE_TRY(log.run("assign-layouts", graph, [](Graph& g) { return assign_layouts(g); }));
   // Only now is it known where dimensions end, and with it which loops are two.
   SPYRE_TRY(log.run("cut-loops", graph, cut_loops));
+  SPYRE_TRY(log.run("divide-work", graph, [&](Graph& g) { return divide_nodes(g, options.cores); }));
   return log.run("plan-pool", graph, plan_pool);
 }
 

@@ -185,7 +185,8 @@ std::vector<HostAxis> host_axes(const DeviceLayout& layout) {
   }
   for (size_t d = 0; d + 1 < rank; ++d) {
     const bool walked = layout.stride_map[d] > 0 && layout.device_size[d] > 1;
-    if (walked && static_cast<int>(d) != tile) axes.push_back({layout.stride_map[d], static_cast<int>(d), false});
+    if (walked && static_cast<int>(d) != tile)
+      axes.push_back({layout.stride_map[d], static_cast<int>(d), false});
   }
   if (lane_stride > 0) axes.push_back({lane_stride, tile, true});
   std::stable_sort(axes.begin(), axes.end(),
@@ -297,12 +298,15 @@ class AccessBuilder {
 
   Status stick(const AxisTerms& terms, int64_t tiles) {
     const int64_t lanes = layout_.device_size.back();
-    if (terms.offset % lanes != 0) return unsupported("starts inside a stick");
+    // Widened elements alternate over two sticks: their slices are whole pairs.
+    const bool pairs = layout_.element_arrangement == ElementArrangement::DL16_TO_FP32;
+    const int64_t unit = pairs ? 2 * lanes : lanes;
+    if (terms.offset % unit != 0) return unsupported("starts inside a stick");
     std::vector<std::pair<int64_t, int>> outer;
     for (const auto& [m, digit] : terms.digits) {
       if (m == 1 && access_.lane < 0) {
         access_.lane = digit;
-      } else if (m % lanes == 0) {
+      } else if (m % unit == 0) {
         outer.emplace_back(m / lanes, digit);
       } else {
         return unsupported("a stick is shared by two loops");

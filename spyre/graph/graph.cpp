@@ -13,6 +13,16 @@ int64_t Buffer::elements() const {
   return n;
 }
 
+int64_t Buffer::reach() const {
+  if (storage > 0) return storage;
+  int64_t last = offset;
+  for (size_t i = 0; i < size.size(); ++i) {
+    if (size[i] == 0) return 0;
+    last += (size[i] - 1) * stride[i];
+  }
+  return last + 1;
+}
+
 std::optional<BufferId> Graph::find(std::string_view buffer_name) const {
   for (size_t i = 0; i < buffers.size(); ++i) {
     if (buffers[i].name == buffer_name) return static_cast<BufferId>(i);

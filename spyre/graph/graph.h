@@ -65,12 +65,16 @@ struct Buffer {
   HostType dtype = HostType::kFloat16;
   std::vector<int64_t> size, stride;
   int64_t offset = 0;  ///< an input that is a view: where it starts; index expressions include it
+  /// An input that is a view: elements of its whole storage; 0: as many as the view reaches.
+  int64_t storage = 0;
   bool is_input = false;
   std::optional<Fill> fill;            ///< a constant, made before the first launch
   std::optional<DeviceLayout> layout;  ///< of the whole buffer; none until a pass has chosen
   std::optional<BufferPlace> place;
 
   int64_t elements() const;
+  /// From the first element to one past the last, of the whole storage.
+  int64_t reach() const;
 
   friend bool operator==(const Buffer&, const Buffer&) = default;
 };

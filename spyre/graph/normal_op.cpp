@@ -16,11 +16,12 @@ Error unsupported(std::string message) {
 // The rules of one op; operands left out are null.
 class StickRules {
  public:
-  StickRules(const NormalOp& op, std::vector<const DeviceAccess*> inputs, const DeviceAccess* output,
-             std::span<const DeviceLayout* const> layouts)
-      : op_(op), inputs_(std::move(inputs)), output_(output), layouts_(layouts) {}
+  StickRules(const Graph& graph, const NormalOp& op, std::vector<const DeviceAccess*> inputs,
+             const DeviceAccess* output, std::span<const DeviceLayout* const> layouts)
+      : graph_(graph), op_(op), inputs_(std::move(inputs)), output_(output), layouts_(layouts) {}
 
   Status check() {
+    SPYRE_TRY(keeps_neighbours());
     if (op_.op.is_matmul()) return matmul();
     if (op_.op.reduces) return reduction();
     const OpInfo* info = find_op(op_.op.op);
@@ -44,6 +45,32 @@ class StickRules {
     return unsupported("two operands order the elements of their sticks differently");
   }
 
+  // The card writes whole sticks. Where a store ends inside one, nothing of the buffer may lie behind it.
+  Status keeps_neighbours() const {
+    if (output_ == nullptr || output_->lane < 0) return Status();
+    const int64_t extent = op_.access.loops[static_cast<size_t>(output_->lane)].extent;
+    if (extent % output_->lanes == 0) return Status();
+    const DeviceLayout& layout = *output_layout();
+    const int64_t lane_stride = layout.stride_map.back();
+    int64_t length =
+        (graph_.buffers[static_cast<size_t>(op_.op.output.buffer)].reach() + lane_stride - 1) / lane_stride;
+    for (size_t d = 0; d + 1 < layout.stride_map.size(); ++d) {
+      const int64_t stride = layout.stride_map[d];
+      const bool tile = stride == lane_stride * layout.device_size.back();
+      if (stride > lane_stride && !tile && layout.device_size[d] > 1)
+        length = std::min(length, stride / lane_stride);
+    }
+    for (const AccessDim& dim : output_->dims) {
+      if (dim.loop != output_->lane) continue;
+      // Loops outside this one on the same dimension step over groups of `size` whole sticks.
+      const bool grouped = dim.size * output_->lanes < length;
+      const int64_t real = grouped ? dim.size * output_->lanes : length;
+      if (dim.offset * output_->lanes + extent < real)
+        return unsupported("writes part of a stick whose other part is in use");
+    }
+    return Status();
+  }
+
   Status pointwise() const {
     const bool converts =
         find_op(op_.op.op) != nullptr && find_op(op_.op.op)->family == OpFamily::kConversion;
@@ -61,8 +88,18 @@ class StickRules {
     return Status();
   }
 
+  // Single elements convert by whole 16-bit sticks: the 32-bit side needs a pair of sticks for each.
+  Status single_conversion() const {
+    if (op_.op.op != "dl16tofp32" && op_.op.op != "fp32todl16") return Status();
+    const DeviceAccess& wide = op_.op.op == "dl16tofp32" ? *output_ : *inputs_[0];
+    return stick_pair(wide) != nullptr
+               ? Status()
+               : Status(unsupported("a single 32-bit element needs a pair of sticks"));
+  }
+
   Status conversion() const {
-    if (inputs_[0] == nullptr || output_ == nullptr || inputs_[0]->lane < 0) return Status();
+    if (inputs_[0] == nullptr || output_ == nullptr) return Status();
+    if (inputs_[0]->lane < 0) return single_conversion();
     using enum ElementArrangement;
     const ElementArrangement from = input_layout(0)->element_arrangement,
                              to = output_layout()->element_arrangement;
@@ -82,6 +119,11 @@ class StickRules {
     if (inputs_[0] == nullptr) return Status();
     const int lane = inputs_[0]->lane;
     const bool along_stick = reduced(lane);
+    // Which lanes are masked goes by their place, not by the element that conversions put there.
+    const bool ragged = along_stick && loops[static_cast<size_t>(lane)].extent % 64 != 0;
+    if (ragged && input_layout(0)->element_arrangement != ElementArrangement::STANDARD) {
+      return unsupported("folding part of a stick needs the standard order");
+    }
     const OpInfo* info = find_op(op_.op.op);
     const bool stick_only = info != nullptr && info->family == OpFamily::kLayerNorm;
     if (along_stick && info != nullptr && info->family == OpFamily::kReduction && !info->stick_variant) {
@@ -148,6 +190,18 @@ class StickRules {
     return (in < 0 && out >= 0 && inputs_[0]->uses(out)) || (in >= 0 && out < 0 && output_->uses(in));
   }
 
+  // Squares of whole sticks are turned: a loop that ends inside one runs over its whole dimension on the
+  // other side, where what lies past the end is dropped.
+  Status turns_whole(int lane, const DeviceAccess& other) const {
+    if (lane < 0) return Status();
+    const int64_t extent = op_.access.loops[static_cast<size_t>(lane)].extent;
+    for (const AccessDim& dim : other.dims) {
+      if (dim.loop != lane || extent % other.lanes == 0) continue;
+      if (dim.offset != 0 || dim.size != extent) return unsupported("turns a slice that ends inside a stick");
+    }
+    return Status();
+  }
+
   Status restickify() const {
     if (input_layout(0)->device_dtype != DataFormat::SEN169_FP16) {
       return unsupported("the card turns sticks of 16-bit values only");
@@ -158,6 +212,8 @@ class StickRules {
     }
     if (!op_.op.indices.empty()) return unsupported("a gather cannot turn the stick as well");
     const DeviceAccess &in = *inputs_[0], &out = *output_;
+    SPYRE_TRY(turns_whole(in.lane, out));
+    SPYRE_TRY(turns_whole(out.lane, in));
     if (in.lane >= 0 && out.lane >= 0) {
       const bool both = in.uses(out.lane) && out.uses(in.lane);
       return both ? Status() : Status(unsupported("a broadcast cannot turn the stick as well"));
@@ -170,6 +226,7 @@ class StickRules {
     return has_room ? Status() : Status(unsupported("needs a dimension for the unused lanes"));
   }
 
+  const Graph& graph_;
   const NormalOp& op_;
   std::vector<const DeviceAccess*> inputs_;
   const DeviceAccess* output_;
@@ -178,13 +235,21 @@ class StickRules {
 
 }  // namespace
 
+const AccessDim* stick_pair(const DeviceAccess& access) {
+  const auto pair = std::find_if(access.dims.begin(), access.dims.end(), [](const AccessDim& d) {
+    return d.loop < 0 && d.indirect.empty() && d.offset == 0 && d.size == 2;
+  });
+  return pair == access.dims.end() ? nullptr : &*pair;
+}
+
 bool is_restickify(const NormalOp& op) {
   if (op.op.op != "identity" || op.input(0).lane == op.output().lane) return false;
   const int in = op.input(0).lane, out = op.output().lane;
   return (in >= 0 && op.output().uses(in)) || (out >= 0 && op.input(0).uses(out));
 }
 
-Result<NormalOp> normalize_op(const Node& node, std::span<const DeviceLayout* const> layouts) {
+Result<NormalOp> normalize_op(const Graph& graph, const Node& node,
+                              std::span<const DeviceLayout* const> layouts) {
   NormalOp normal{.op = device_op(node)};
   std::vector<const Expr*> indices;
   for (const auto& [name, access] : normal.op.indices) indices.push_back(&access.index);
@@ -209,7 +274,7 @@ Result<NormalOp> normalize_op(const Node& node, std::span<const DeviceLayout* co
       inputs[i - normal.op.indices.size()] = access;
     }
   }
-  SPYRE_TRY(StickRules(normal, std::move(inputs), output, layouts).check());
+  SPYRE_TRY(StickRules(graph, normal, std::move(inputs), output, layouts).check());
   return normal;
 }
 

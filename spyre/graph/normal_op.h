@@ -21,6 +21,9 @@ struct NormalOp {
   const DeviceAccess& output() const { return access.operands.back(); }
 };
 
+/// The dimension of two sticks that a single 32-bit element has for conversions, if it has one.
+const AccessDim* stick_pair(const DeviceAccess& access);
+
 /// A copy that turns the stick to another dimension, or one that moves between whole sticks and one element
 /// per stick; the card has an operation of its own for it, in 16 bits only.
 bool is_restickify(const NormalOp& op);
@@ -33,6 +36,7 @@ bool is_restickify(const NormalOp& op);
 ///  - reductions: along another dimension the stick stays, along the stick one element per stick comes out;
 ///  - matmul: the left operand's stick is k, the right one's and the output's are n;
 ///  - element arrangements agree wherever there is a stick to arrange.
-Result<NormalOp> normalize_op(const Node& node, std::span<const DeviceLayout* const> layouts);
+Result<NormalOp> normalize_op(const Graph& graph, const Node& node,
+                              std::span<const DeviceLayout* const> layouts);
 
 }  // namespace spyre

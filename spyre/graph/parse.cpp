@@ -118,6 +118,9 @@ Status Parser::buffer(bool is_input) {
     } else if (lex_.take("offset")) {
       SPYRE_TRY(lex_.expect("="));
       SPYRE_ASSIGN_OR_RETURN(buffer.offset, lex_.integer("an offset in elements"));
+    } else if (lex_.take("storage")) {
+      SPYRE_TRY(lex_.expect("="));
+      SPYRE_ASSIGN_OR_RETURN(buffer.storage, lex_.integer("a number of elements"));
     } else if (lex_.take("layout")) {
       SPYRE_TRY(lex_.expect("="));
       SPYRE_ASSIGN_OR_RETURN(buffer.layout, layout());

@@ -25,6 +25,7 @@ std::string buffer_text(const Buffer& buffer) {
       fmt::format("  {} {} : {}[{}] stride=[{}]", buffer.is_input ? "input" : "buffer", buffer.name,
                   to_string(buffer.dtype), fmt::join(buffer.size, ", "), fmt::join(buffer.stride, ", "));
   if (buffer.offset != 0) text += fmt::format(" offset={}", buffer.offset);
+  if (buffer.storage != 0) text += fmt::format(" storage={}", buffer.storage);
   if (buffer.fill) {
     text += fmt::format(" fill=({}, {})", number_text(buffer.fill->start), number_text(buffer.fill->step));
   }

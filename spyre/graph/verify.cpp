@@ -7,16 +7,6 @@
 namespace spyre {
 namespace {
 
-// Elements from the first to one past the last that the buffer's own view reaches.
-int64_t reach(const Buffer& buffer) {
-  int64_t last = 0;
-  for (size_t i = 0; i < buffer.size.size(); ++i) {
-    if (buffer.size[i] == 0) return 0;
-    last += (buffer.size[i] - 1) * buffer.stride[i];
-  }
-  return last + 1;
-}
-
 class NodeRules {
  public:
   NodeRules(const Graph& graph, const Node& node, std::set<BufferId>& written)
@@ -86,10 +76,10 @@ Status NodeRules::index(const Expr& index, BufferId id, std::string_view verb) {
   }
   const IndexRange range = range_of(index, node_.loops);
   // An input may be a view into a larger storage; only its own buffer is bounded.
-  const bool past_end = !buffer(id).is_input && range.high >= reach(buffer(id));
+  const bool past_end = !buffer(id).is_input && range.high >= buffer(id).reach();
   if (range.low < 0 || past_end) {
     return refuse(fmt::format("{} of '{}' reaches elements {} to {}, the buffer has {}", verb,
-                              buffer(id).name, range.low, range.high, reach(buffer(id))));
+                              buffer(id).name, range.low, range.high, buffer(id).reach()));
   }
   return Status();
 }

@@ -53,10 +53,13 @@ class OpLowering {
     for (const auto& [name, access] : op.indices) layouts.push_back(layout(access));
     for (const Access& access : op.inputs) layouts.push_back(layout(access));
     layouts.push_back(layout(op.output));
-    SPYRE_ASSIGN_OR_RETURN(normal_, normalize_op(node_, layouts));
+    SPYRE_ASSIGN_OR_RETURN(normal_, normalize_op(graph_, node_, layouts));
     restickify_ = is_restickify(normal_);
     if (restickify_) give_lanes_a_loop();
+    const OpInfo* info = find_op(op.op);
+    if (info != nullptr && info->family == OpFamily::kConversion) give_single_elements_a_stick();
     if (loops().empty()) give_one_loop();
+    complete_pairs(layouts);
     return Status();
   }
 
@@ -74,6 +77,34 @@ class OpLowering {
     room->loop = lane;
     single.lane = lane;
     single.dims.insert(single.dims.begin(), {.size = 1, .loop = lane, .tile = true});
+  }
+
+  // A conversion of single elements runs over the sticks they lie in.
+  void give_single_elements_a_stick() {
+    if (normal_.output().lane >= 0 || normal_.input(0).lane >= 0) return;
+    const int lane = static_cast<int>(loops().size());
+    normal_.access.loops.push_back({.name = "lane", .extent = 1});
+    for (DeviceAccess& access : normal_.access.operands) {
+      access.lane = lane;
+      if (const AccessDim* pair = stick_pair(access)) {
+        AccessDim& dim = access.dims[static_cast<size_t>(pair - access.dims.data())];
+        dim.loop = lane;
+        dim.tile = true;
+      } else {
+        access.dims.insert(access.dims.begin(), {.size = 1, .loop = lane, .tile = true});
+      }
+    }
+  }
+
+  // Widened elements alternate over pairs of sticks, so a loop along them covers whole pairs.
+  void complete_pairs(const std::vector<const DeviceLayout*>& layouts) {
+    constexpr int64_t kPair = 64;
+    for (size_t i = 0; i < layouts.size(); ++i) {
+      const int lane = normal_.access.operands[i].lane;
+      if (lane < 0 || layouts[i]->element_arrangement != ElementArrangement::DL16_TO_FP32) continue;
+      int64_t& extent = normal_.access.loops[static_cast<size_t>(lane)].extent;
+      extent = (extent + kPair - 1) / kPair * kPair;
+    }
   }
 
   // A single element still takes one step.

@@ -131,7 +131,7 @@ Status assign_layouts(Graph& graph, const LayoutSearchOptions& options) {
 
 Status cut_loops(Graph& graph) {
   for (Node& node : graph.nodes) {
-    const Result<NormalOp> normal = normalize_op(node, operand_layouts(graph, node));
+    const Result<NormalOp> normal = normalize_op(graph, node, operand_layouts(graph, node));
     if (!normal.ok()) return with_origin(normal.error(), node);
     const NormalAccess& access = normal.value().access;
     DeviceOp op = normal.value().op;

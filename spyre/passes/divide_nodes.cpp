@@ -29,6 +29,33 @@ void keep_tables_whole(const NormalOp& op, DivisionProblem& problem) {
   }
 }
 
+// Turning a stick handles squares of whole sticks; a dimension that ends inside one is done by one core.
+void keep_ragged_turns_whole(const NormalOp& op, DivisionProblem& problem) {
+  if (!is_restickify(op)) return;
+  for (const DeviceAccess* side : {&op.input(0), &op.output()}) {
+    if (side->lane < 0) continue;
+    const Loop& loop = op.access.loops[static_cast<size_t>(side->lane)];
+    if (loop.extent % side->lanes != 0) problem.blocked.insert(loop.name);
+  }
+}
+
+// Widened elements alternate over pairs of sticks; a core owns whole pairs.
+void keep_pairs_together(const Graph& graph, const Node& node, const NormalOp& op, DivisionProblem& problem) {
+  constexpr int64_t kPair = 64;
+  const std::vector<const DeviceLayout*> layouts = operand_layouts(graph, node);
+  for (size_t i = 0; i < layouts.size(); ++i) {
+    const int lane = op.access.operands[i].lane;
+    if (lane < 0 || layouts[i]->element_arrangement != ElementArrangement::DL16_TO_FP32) continue;
+    const Loop& loop = op.access.loops[static_cast<size_t>(lane)];
+    const int64_t pairs = (loop.extent + kPair - 1) / kPair;
+    std::vector<int64_t> factors;
+    for (int64_t factor = 1; factor <= pairs; ++factor) {
+      if (pairs % factor == 0) factors.push_back(factor);
+    }
+    problem.allowed[loop.name] = factors;
+  }
+}
+
 DivisionProblem problem_of(const Graph& graph, const Node& node, const NormalOp& op, int64_t cores) {
   DivisionProblem problem{.op = fmt::format("{} ({})", node.name, op.op.op), .cores = cores};
   problem.role = op.op.is_matmul() ? OpRole::kMatmul
@@ -47,6 +74,8 @@ DivisionProblem problem_of(const Graph& graph, const Node& node, const NormalOp&
     if (problem.find_axis(hint.first) != nullptr) problem.hints.push_back(hint);
   }
   keep_tables_whole(op, problem);
+  keep_ragged_turns_whole(op, problem);
+  keep_pairs_together(graph, node, op, problem);
   return problem;
 }
 
@@ -55,7 +84,7 @@ DivisionProblem problem_of(const Graph& graph, const Node& node, const NormalOp&
 Status divide_nodes(Graph& graph, int64_t cores) {
   for (Node& node : graph.nodes) {
     if (node.loops.empty()) continue;
-    SPYRE_ASSIGN_OR_RETURN(const NormalOp op, normalize_op(node, operand_layouts(graph, node)));
+    SPYRE_ASSIGN_OR_RETURN(const NormalOp op, normalize_op(graph, node, operand_layouts(graph, node)));
     const Result<Splits> splits = divide_work(problem_of(graph, node, op, cores));
     if (!splits.ok()) {
       Error error = splits.error();

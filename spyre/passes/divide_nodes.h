@@ -9,7 +9,7 @@ namespace spyre {
 /// pass only says what each node's loops and tensors are, and which loops the card must keep whole:
 ///
 ///  - the dimensions of a table that index tensors point into, and all of a scatter's target;
-///  - the lanes of a copy between whole sticks and single elements.
+///  - dimensions that a copy turns into or out of the stick and that end inside one.
 ///
 /// Needs layouts and cut loops. Refused: what no division brings within a core's reach.
 Status divide_nodes(Graph& graph, int64_t cores);

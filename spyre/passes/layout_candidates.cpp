@@ -102,7 +102,13 @@ Status offer(const std::vector<Axis>& axes, DataFormat format, const std::vector
   for (int64_t d = 0; d < rank; ++d) order.push_back(d);
   order.push_back(-1);
   SPYRE_ASSIGN_OR_RETURN(DeviceLayout sparse, DeviceLayout::ordered(size, stride, format, order));
-  append(layouts, std::move(sparse));
+  append(layouts, sparse);
+  // Conversions handle whole 16-bit sticks, so a single widened element takes a pair of sticks.
+  if (orders.back() == ElementArrangement::DL16_TO_FP32) {
+    sparse.device_size.insert(sparse.device_size.begin(), 2);
+    sparse.stride_map.insert(sparse.stride_map.begin(), -1);
+    append(layouts, std::move(sparse));
+  }
   return Status();
 }
 

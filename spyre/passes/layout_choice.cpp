@@ -69,7 +69,7 @@ class NodeTable {
     for (size_t out = 0; out < outs.size(); ++out) {
       for (size_t i = 0; i < operands_.size(); ++i) {
         const auto layouts = layouts_with(static_cast<int>(out), i, 0);
-        const auto normal = normalize_op(node_, layouts);
+        const auto normal = normalize_op(graph_, node_, layouts);
         if (normal.ok()) continue;
         notes.push_back(fmt::format("'{}' {} with output {}: {}",
                                     graph_.buffers[static_cast<size_t>(operands_[i])].name,
@@ -94,7 +94,7 @@ class NodeTable {
   }
 
   bool check(int out, std::optional<size_t> operand, int as) const {
-    return normalize_op(node_, layouts_with(out, operand, as)).ok();
+    return normalize_op(graph_, node_, layouts_with(out, operand, as)).ok();
   }
 
   bool fits(int out, size_t i, int as) {
@@ -183,6 +183,12 @@ class BeamSearch {
     State extended{.cost = state.cost, .live = state.live};
     if (!out_exists)
       extended.cost += bytes_of(candidates_[static_cast<size_t>(output)][static_cast<size_t>(out)]);
+    // Whoever reads a result next wants the standard order; conversions to it do not exist.
+    const DeviceLayout& chosen = candidates_[static_cast<size_t>(output)][static_cast<size_t>(out)];
+    if (!out_exists && graph_.is_result(output) &&
+        chosen.element_arrangement != ElementArrangement::STANDARD) {
+      extended.cost += bytes_of(chosen);
+    }
     auto step = std::make_shared<Step>(Step{state.steps, node, out, {}});
     for (size_t i = 0; i < table.operands().size(); ++i) {
       const BufferId id = table.operands()[i];

@@ -31,7 +31,7 @@ Node copy_node(const Graph& graph, BufferId from, BufferId to) {
 bool Conversions::direct(BufferId buffer, const DeviceLayout& from, const DeviceLayout& to) const {
   const Node node = copy_node(graph_, buffer, buffer);
   const std::array<const DeviceLayout*, 2> layouts = {&from, &to};
-  return normalize_op(node, layouts).ok();
+  return normalize_op(graph_, node, layouts).ok();
 }
 
 std::optional<Conversion> Conversions::search(BufferId buffer, const DeviceLayout& from,

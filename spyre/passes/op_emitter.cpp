@@ -224,6 +224,13 @@ Operand OpEmitter::hold(const Operand& value, Held held) {
     return result;
   }
   const HostType type = value.type;
+  if (const Buffer& buffer = graph_.buffers[static_cast<size_t>(value.access->buffer)]; buffer.fill) {
+    Buffer twin = buffer;  // a ramp can be made in any format
+    twin.dtype = host_type_of(held);
+    result.access->buffer = graph_.add_buffer(std::move(twin));
+    result.held = held;
+    return result;
+  }
   if (value.held == Held::kFp8) {
     result = op("fp8todl16", {value}, Held::kFp16);
   } else if (value.held == Held::kFp16) {

@@ -329,13 +329,13 @@ Result<Operand> with_attributes(OpEmitter& emit, const Instruction& instruction,
     }
     return otherwise;
   };
-  // Beyond any 16-bit value of the card, and finite in fp32.
-  constexpr double kHuge = 3.0e38;
   if (instruction.op == "clamp") {
     const Operand x =
         emit.hold(operands[0], operands[0].held == Held::kInt32 ? Held::kFp32 : operands[0].held);
-    const double low = std::max(attribute("min", -kHuge), -kHuge),
-                 high = std::min(attribute("max", kHuge), kHuge);
+    // A bound that is not there: near the largest finite value of the format.
+    const double huge = x.held == Held::kFp16 ? 2.0e9 : 3.0e38;
+    const double low = std::max(attribute("min", -huge), -huge),
+                 high = std::min(attribute("max", huge), huge);
     return emit.op("clip", {x}, std::nullopt, {{"clipMin", low}, {"clipMax", high}});
   }
   if (instruction.op == "softplus") {
@@ -403,11 +403,18 @@ Result<Operand> position_of_extreme(OpEmitter& emit, const Operand& x, std::stri
   const std::vector<std::string> loops = emit.reduced_loops();
   if (loops.size() > 1) return emit.refuse("arg reductions over several loops");
   if (loops.empty()) return emit.constant(0, HostType::kInt64);
+  const auto loop = std::find_if(emit.node().loops.begin(), emit.node().loops.end(),
+                                 [&](const Loop& l) { return l.name == loops[0]; });
   const Operand best = emit.reduce(extreme, {x}, loops);
-  const Operand hit = emit.hold(emit.op("equal", {x, best}), Held::kFp32);
-  SPYRE_ASSIGN_OR_RETURN(const Operand positions, emit.ramp(Expr::symbol(loops[0]), HostType::kFloat32));
-  constexpr double kBeyond = 16777216;  // 2^24, the last integer fp32 counts to
-  const Operand marked = emit.op("where3", {hit, positions, emit.constant(kBeyond, HostType::kFloat32)});
+  // Short loops are counted in 16 bits, which are exact up to 2^10; long ones in fp32, up to 2^24.
+  constexpr int64_t kExact = 1024;
+  const Held held = loop->extent <= kExact ? x.held : Held::kFp32;
+  const Operand hit = emit.hold(emit.op("equal", {x, best}), held);
+  SPYRE_ASSIGN_OR_RETURN(Operand positions, emit.ramp(Expr::symbol(loops[0]), HostType::kFloat32));
+  positions = emit.hold(positions, held);
+  Operand beyond = emit.constant(held == Held::kFp16 ? 2 * kExact : 16777216, HostType::kFloat32);
+  beyond.held = held;
+  const Operand marked = emit.op("where3", {hit, positions, beyond});
   return emit.reduce("min", {marked}, loops);
 }
 

@@ -119,7 +119,7 @@ void Checker::check_found(const BoundOp& bound, int tensor, int core, const Stic
     Party who = record.who;
     if (t.residence == Residence::kLx) {
       check_held(bound, tensor, core, record, hull);
-    } else if (!record.shape.dims.empty() && !same_strides(shape_of(bound, tensor), record.shape)) {
+    } else if (!record.shape.dims.empty() && !views(shape_of(bound, tensor), record.shape)) {
       report(Rule::kLayout, bound, tensor, core, hull,
              "steps through the buffer in another way than its writer", who);
     }

@@ -1,0 +1,59 @@
+"""``torch.compile`` for the card: Inductor's loop nodes become the compiler's input text.
+
+Importing PyTorch must stay quick, so nothing of Dynamo or Inductor is imported here. ``install()`` leaves hooks that
+run when PyTorch itself imports them, at the first ``torch.compile``.
+"""
+
+import importlib.abc
+import importlib.util
+import sys
+from collections.abc import Callable
+
+
+class _AfterImport(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Runs ``then`` right after the module ``name`` has been imported by whoever needs it."""
+
+    def __init__(self, name: str, then: Callable[[], None]):
+        self.name, self.then, self._spec = name, then, None
+
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname != self.name or self._spec is not None:
+            return None
+        sys.meta_path.remove(self)
+        self._spec = importlib.util.find_spec(fullname)
+        if self._spec is None:
+            return None
+        return importlib.util.spec_from_loader(fullname, self, origin=self._spec.origin, is_package=None)
+
+    def create_module(self, spec):
+        return importlib.util.module_from_spec(self._spec)
+
+    def exec_module(self, module):
+        module.__spec__ = self._spec
+        module.__loader__ = self._spec.loader
+        self._spec.loader.exec_module(module)
+        self.then()
+
+
+def _after_import(name: str, then: Callable[[], None]) -> None:
+    if name in sys.modules:
+        then()
+    else:
+        sys.meta_path.insert(0, _AfterImport(name, then))
+
+
+def _on_dynamo() -> None:
+    from torch_spyre._inductor import device
+
+    device.register_with_dynamo()
+
+
+def _on_inductor() -> None:
+    from torch_spyre._inductor import device
+
+    device.register_with_inductor()
+
+
+def install() -> None:
+    _after_import("torch._dynamo.guards", _on_dynamo)
+    _after_import("torch._inductor.compile_fx", _on_inductor)

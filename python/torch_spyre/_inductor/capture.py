@@ -1,0 +1,328 @@
+"""From Inductor's loop nodes to the compiler's input text. Nothing is decided here: the text says what Inductor says.
+
+Each buffer's own ``inner_fn`` is traced, never the scheduler's body: the scheduler merges and reorders loops by rules
+that know nothing of sticks. The text is defined in ``spyre/graph``:
+
+    graph fused_add {
+      input arg0_1 : float16[4, 100] stride=[100, 1] layout=([2, 4, 64], [64, 100, 1], SEN169_FP16, STANDARD)
+      buffer buf0 : float16[4, 100] stride=[100, 1]
+      node buf0 (p0: 4, p1: 100) aten="aten.add.Tensor" at="model.py:12" {
+        v0 = load arg0_1[p1 + 100*p0]
+        v1 = add v0 v0
+        store buf0[p1 + 100*p0] v1
+      }
+      return buf0
+    }
+"""
+
+import math
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import sympy
+import torch
+from torch._inductor import ir
+from torch._inductor.ops_handler import DefaultHandler
+from torch._inductor.virtualized import V
+
+from torch_spyre._inductor.errors import SpyreUnsupportedError
+from torch_spyre._inductor.index_text import write_index
+
+COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "isinf", "isnan", "signbit"})
+LOGICAL = frozenset({"logical_and", "logical_or", "logical_not", "logical_xor"})
+
+
+def static_int(expr) -> int:
+    """The value of a size or stride; a symbolic one is guarded to the value of this compilation."""
+    return V.graph.sizevars.guard_int(expr)
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def layout_text(layout) -> str:
+    names = (str(layout.device_dtype).split(".")[-1], str(layout.element_arrangement).split(".")[-1])
+    return f"({list(layout.device_size)}, {list(layout.stride_map)}, {names[0]}, {names[1]})"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a named buffer of Inductor really lies: elements from ``offset`` on of the buffer ``base``."""
+
+    base: str
+    offset: int = 0
+
+
+def place_of(name: str, input_offset: Callable[[str], int]) -> Place:
+    """Follows aliases: slices of a concatenation, mutated targets, inputs that are views."""
+    if name in V.graph.graph_inputs:
+        return Place(name, input_offset(name))
+    layout = V.graph.get_buffer(name).get_output_spec()
+    if isinstance(layout, ir.MutationLayoutSHOULDREMOVE):
+        return place_of(layout.get_buffer().get_name(), input_offset)
+    if isinstance(layout, ir.NonOwningLayout):
+        view = layout.view
+        base = place_of(view.get_name(), input_offset)
+        return Place(base.base, base.offset + static_int(view.get_layout().offset))
+    return Place(name)
+
+
+class BodyRecorder(DefaultHandler):
+    """An ops handler that writes each operation as a line. Values are their names."""
+
+    def __init__(self, place: Callable[[str], Place], dtype_of: Callable[[str], torch.dtype]):
+        self.place, self.dtype_of = place, dtype_of
+        self.lines: list[str] = []
+        self.types: dict[str, torch.dtype] = {}
+        self.reads: list[str] = []
+        self.writes: list[str] = []
+        self.indirect: dict[sympy.Symbol, str] = {}
+        self.attributes: dict[str, float] = {}
+        self._names: dict[str, str] = {}
+
+    def _value(self, text: str, dtype: torch.dtype) -> str:
+        if text not in self._names:
+            name = self._names[text] = f"v{len(self.types)}"
+            self.types[name] = dtype
+            self.lines.append(f"{name} = {text}")
+        return self._names[text]
+
+    def _element(self, name: str, index) -> str:
+        place = self.place(name)
+        concrete = sympy.expand(V.graph.sizevars.simplify(index)) + place.offset
+        for symbol in concrete.free_symbols:
+            if symbol not in self.indirect and not re.fullmatch(r"[pr]\d+", str(symbol)):
+                concrete = concrete.subs(symbol, static_int(symbol))
+        return f"{place.base}[{write_index(concrete, self.indirect)}]"
+
+    def load(self, name, index):
+        self.reads.append(self.place(name).base)
+        return self._value(f"load {self._element(name, index)}", self.dtype_of(name))
+
+    def store(self, name, index, value, mode=None):
+        if mode is not None:
+            raise SpyreUnsupportedError(
+                f"a store that combines with what is there ({mode}); only overwriting is allowed"
+            )
+        self.writes.append(self.place(name).base)
+        self.lines.append(f"store {self._element(name, index)} {self._operand(value, [])}")
+
+    def store_reduction(self, name, index, value):
+        self.store(name, index, value)
+
+    def constant(self, value, dtype):
+        if isinstance(value, sympy.Basic):
+            value = static_int(value)
+        if dtype == torch.bool:
+            value = int(bool(value))
+        elif dtype.is_floating_point:
+            value = float(value)
+        elif math.isfinite(value):
+            value = int(value)
+        return self._value(f"constant {value!r} : {dtype_name(dtype)}", dtype)
+
+    def index_expr(self, expr, dtype):
+        text = write_index(V.graph.sizevars.simplify(expr), self.indirect)
+        return self._value(f"index {text} : {dtype_name(dtype)}", dtype)
+
+    def to_dtype(self, x, dtype, src_dtype=None, use_compute_types=True):
+        x = self._operand(x, [])
+        if self.types[x] == dtype:
+            return x
+        return self._value(f"to_dtype {x} : {dtype_name(dtype)}", dtype)
+
+    def indirect_indexing(self, x, size, check=True, wrap_neg=True):
+        # The card adds the index to an address; an index outside the table, a negative one included, is a fault.
+        if isinstance(x, sympy.Basic):
+            return x
+        symbol = sympy.Symbol(f"indirect_{x}", integer=True)
+        self.indirect[symbol] = x
+        return symbol
+
+    def check_bounds(self, expr, size, lower, upper):
+        pass
+
+    def masked(self, mask, body, other):
+        raise SpyreUnsupportedError("a masked load; the card has no addresses that may be read only sometimes")
+
+    def reduction(self, dtype, src_dtype, reduction_type, value):
+        values = value if isinstance(value, (tuple, list)) else (value,)
+        if any(isinstance(v, (tuple, list)) for v in values):
+            raise SpyreUnsupportedError(f"a reduction of tuples ({reduction_type})")
+        operands = " ".join(self._operand(v, values) for v in values)
+        return self._value(f"reduce.{reduction_type} {operands}{self._attribute_text()}", dtype)
+
+    def _attribute_text(self, attributes: dict[str, float] | None = None) -> str:
+        attributes = self.attributes if attributes is None else attributes
+        return " {" + ", ".join(f"{k}: {v!r}" for k, v in attributes.items()) + "}" if attributes else ""
+
+    def _operand(self, arg, others: Sequence) -> str:
+        if isinstance(arg, str):
+            return arg
+        if isinstance(arg, sympy.Basic):
+            return self.index_expr(arg, torch.int64)
+        kinds = [self.types[o] for o in others if isinstance(o, str)]
+        default = torch.bool if isinstance(arg, bool) else torch.int64 if isinstance(arg, int) else torch.float32
+        return self.constant(arg, kinds[0] if kinds else default)
+
+    def fma(self, x, y, z):
+        return self.add(self.mul(x, y), z)
+
+    def _default(self, name, args, kwargs):
+        attributes = {k: float(v) for k, v in kwargs.items() if isinstance(v, (int, float))}
+        if len(attributes) != len(kwargs):
+            raise SpyreUnsupportedError(f"the operation {name} with the options {sorted(kwargs)}")
+        operands = [self._operand(a, args) for a in args]
+        kinds = [self.types[o] for o in operands]
+        if name.startswith("bitwise_") and set(kinds) == {torch.bool}:
+            name = name.replace("bitwise_", "logical_")
+        if name in COMPARISONS or name in LOGICAL:
+            dtype = torch.bool
+        else:
+            values = kinds[1:] if name == "where" else kinds
+            dtype = values[0]
+            for kind in values[1:]:
+                dtype = torch.promote_types(dtype, kind)
+        return self._value(" ".join([name, *operands]) + self._attribute_text(attributes), dtype)
+
+
+@dataclass
+class Region:
+    """A run of device nodes as one graph for the compiler."""
+
+    text: str
+    inputs: list[str]
+    outputs: list[str]  # new buffers that are needed outside; mutated inputs are not among them
+    local: list[str] = field(default_factory=list)  # buffers that never leave the region
+
+
+def trace_body(buffer: ir.ComputedBuffer, recorder: BodyRecorder) -> tuple[list[int], list[int]]:
+    """Writes the body into the recorder; returns the extents of the output and of the reduced loops."""
+    data = buffer.data
+    if not isinstance(data, (ir.Pointwise, ir.Reduction)):
+        raise SpyreUnsupportedError(f"a loop of the kind {type(data).__name__}", buffer.get_name())
+    outer = [static_int(s) for s in data.get_pointwise_size()]
+    reduced = [static_int(s) for s in data.get_reduction_size()]
+    recorder.attributes = dict(getattr(data, "op_info", None) or {})
+    groups = [_symbols("p", outer)]
+    if isinstance(data, ir.Reduction):
+        groups.append(_symbols("r", reduced))
+    try:
+        with V.set_ops_handler(recorder):
+            buffer.get_store_function()(*groups)
+    except SpyreUnsupportedError as error:
+        raise SpyreUnsupportedError(f"{_origin(buffer)}: {error}", buffer.get_name()) from None
+    return outer, reduced
+
+
+def _symbols(prefix: str, extents: list[int]) -> list[sympy.Expr]:
+    return [
+        sympy.Integer(0) if e == 1 else sympy.Symbol(f"{prefix}{i}", integer=True, nonnegative=True)
+        for i, e in enumerate(extents)
+    ]
+
+
+def fx_node(buffer: ir.Buffer):
+    """The FX node a buffer was made for. A view may be what made Inductor realize it, never what computes it."""
+    node = buffer.get_origin_node()
+    if node is not None:
+        return node
+    calls = [n for n in buffer.get_origins() if n.op == "call_function"]
+    return next((n for n in calls if not _is_view(n)), calls[0] if calls else None)
+
+
+def _is_view(node) -> bool:
+    schema = getattr(node.target, "_schema", None)
+    return schema is not None and any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns)
+
+
+def _origin(buffer: ir.Buffer) -> str:
+    node = fx_node(buffer)
+    return str(node.target) if node is not None else buffer.get_name()
+
+
+def _source_line(node) -> str | None:
+    """``file.py:12`` of the user's line, from the trace Dynamo left."""
+    found = re.findall(r'File "([^"]+)", line (\d+)', node.meta.get("stack_trace") or "")
+    return f"{os.path.basename(found[-1][0])}:{found[-1][1]}" if found else None
+
+
+def _loop_text(prefix: str, extents: list[int]) -> str:
+    return ", ".join(f"{prefix}{i}: {e}" for i, e in enumerate(extents))
+
+
+def node_text(buffer: ir.ComputedBuffer, recorder: BodyRecorder) -> list[str]:
+    from torch_spyre._inductor import hints
+
+    outer, reduced = trace_body(buffer, recorder)
+    loops = _loop_text("p", outer) + (f"; {_loop_text('r', reduced)}" if reduced else "")
+    head = f"node {buffer.get_name()} ({loops})"
+    node = fx_node(buffer)
+    if node is not None:
+        head += f' aten="{node.target}"'
+        line = _source_line(node)
+        if line:
+            head += f' at="{line}"'
+        splits = hints.splits_of(node, len(outer), len(reduced))
+        if splits:
+            head += " hint={" + ", ".join(f"{loop}: {count}" for loop, count in splits.items()) + "}"
+    return [f"  {head} {{", *(f"    {line}" for line in recorder.lines), "  }"]
+
+
+def _declaration(kind: str, name: str, layout=None, offset: int = 0, storage: int = 0) -> str:
+    spec = V.graph.get_buffer(name) if name not in V.graph.graph_inputs else V.graph.graph_inputs[name]
+    size = [static_int(s) for s in spec.get_size()]
+    stride = [static_int(s) for s in spec.get_stride()]
+    text = f"  {kind} {name} : {dtype_name(spec.get_dtype())}{size} stride={stride}"
+    text += f" offset={offset}" if offset else ""
+    text += f" storage={storage}" if storage else ""
+    return text + (f" layout={layout_text(layout)}" if layout is not None else "")
+
+
+def capture_region(
+    name: str,
+    buffers: Sequence[ir.ComputedBuffer],
+    needed: set[str],
+    existing: set[str],
+    layout_of: Callable[[str], object],
+    input_offset: Callable[[str], int],
+    storage_of: Callable[[str], int],
+) -> Region:
+    """The text of one region.
+
+    ``needed``: base buffers read after the region. ``existing``: base buffers that exist before it, apart from graph
+    inputs. ``layout_of``: the device layout of an existing tensor.
+    """
+
+    def place(buffer_name: str) -> Place:
+        return place_of(buffer_name, input_offset)
+
+    def dtype_of(buffer_name: str) -> torch.dtype:
+        return V.graph.get_dtype(buffer_name)
+
+    nodes: list[str] = []
+    read: dict[str, None] = {}
+    written: dict[str, None] = {}
+    for buffer in buffers:
+        recorder = BodyRecorder(place, dtype_of)
+        nodes += node_text(buffer, recorder)
+        read.update(dict.fromkeys(r for r in recorder.reads if r not in written))
+        written.update(dict.fromkeys(recorder.writes))
+    made = [w for w in written if w not in existing and w not in V.graph.graph_inputs]
+    inputs = list(dict.fromkeys(b for b in (*read, *written) if b not in made))
+    outputs = [m for m in made if m in needed]
+    mutated = [w for w in written if w not in made]
+    lines = [f"graph {name} {{"]
+    lines += [_declaration("input", n, layout_of(n), place(n).offset, storage_of(n)) for n in inputs]
+    lines += [_declaration("buffer", n) for n in made]
+    lines += nodes
+    lines += [f"  return {', '.join([*outputs, *mutated])}", "}"]
+    return Region(
+        text="\n".join(lines) + "\n",
+        inputs=inputs,
+        outputs=outputs,
+        local=[m for m in made if m not in needed],
+    )

@@ -1,0 +1,56 @@
+"""Settings of the compiler, as an Inductor config module: ``config.patch(lx_planning=False)`` works in a script.
+
+Names and environment variables are upstream's. Everything here is part of the key of Inductor's graph cache, because
+it changes what is compiled; settings that only change what is printed belong in ``spyre/base/settings.cpp`` alone.
+The C++ compiler reads the same environment variables; ``overrides()`` is what they are set to while it runs.
+"""
+
+import os
+import sys
+
+from torch.utils._config_module import install_config_module
+
+
+def _flag(name: str, default: bool) -> bool:
+    return os.environ.get(name, "1" if default else "0").lower() in ("1", "true", "on")
+
+
+sencores: int = int(os.environ.get("SENCORES", "32"))
+"""Cores that work is divided over, 1 to 32."""
+
+lx_planning: bool = _flag("LX_PLANNING", True)
+"""Keep intermediate buffers in the cores' scratchpads."""
+
+co_optimizing_lx_planning: bool = _flag("CO_OPTIMIZING_LX_PLANNING", False)
+"""Search core splits and scratchpad placement together."""
+
+layout_solver: str = os.environ.get("LAYOUT_SOLVER", "portfolio")
+"""Which solver places buffers in the scratchpad."""
+
+dxp_lx_frac_avail: float = float(os.environ.get("DXP_LX_FRAC_AVAIL", "0.2"))
+"""Fraction of the scratchpad left to the back end."""
+
+allow_all_ops_in_lx_planning: bool = False
+"""Let the planner consider every buffer; for tests."""
+
+ignore_work_division_hints: bool = _flag("SPYRE_INDUCTOR_IGNORE_HINTS", False)
+"""Compile as if no ``spyre_hint(work_div=...)`` had been written."""
+
+cpu_fallback_on_refusal: bool = True
+"""Run an operator on the CPU, counted, when the compiler refuses its graph. Off: the refusal is raised."""
+
+
+def overrides() -> dict[str, str]:
+    """The compiler's settings as they stand, by environment variable."""
+    variables = {
+        "SENCORES": "sencores",
+        "LX_PLANNING": "lx_planning",
+        "CO_OPTIMIZING_LX_PLANNING": "co_optimizing_lx_planning",
+        "LAYOUT_SOLVER": "layout_solver",
+        "DXP_LX_FRAC_AVAIL": "dxp_lx_frac_avail",
+    }
+    values = {variable: getattr(sys.modules[__name__], field) for variable, field in variables.items()}
+    return {variable: str(int(v)) if isinstance(v, bool) else str(v) for variable, v in values.items()}
+
+
+install_config_module(sys.modules[__name__])

@@ -1,0 +1,64 @@
+"""The operator namespace ``spyre::``: what ATen has no operator for.
+
+Each has a meaning on any device (used when the compiler refuses it, and as its definition), a shape function, and a
+lowering in ``lowering.py``. The two moments of a row (``exx2``) exist only on the card.
+"""
+
+import torch
+from torch.library import Library, register_autograd, register_fake
+
+_library = Library("spyre", "DEF")  # kept alive: operators go with it
+
+
+def _define(schema: str, shape, meaning=None) -> None:
+    name = schema.split("(")[0]
+    _library.define(schema)
+    register_fake(f"spyre::{name}", shape, lib=_library)
+    if meaning is not None:
+        _library.impl(name, meaning, "CompositeExplicitAutograd")
+
+
+def _matmul_shape(x, y):
+    batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    return x.new_empty(*batch, x.shape[-2], y.shape[-1])
+
+
+_define("batched_matmul(Tensor x, Tensor y) -> Tensor", _matmul_shape, torch.matmul)
+_define("exx2(Tensor x) -> Tensor", lambda x: x.new_empty(*x.shape[:-1], 1))
+_define("layernormscale(Tensor moments, float eps) -> Tensor", lambda moments, eps: torch.empty_like(moments))
+_define(
+    "layernormnorm(Tensor x, Tensor moments, Tensor scale, Tensor weight, Tensor bias) -> Tensor",
+    lambda x, moments, scale, weight, bias: x.new_empty(x.shape),
+)
+
+
+def _causal_mask(rows: int, columns: int, dtype, device):
+    allowed = torch.ones(rows, columns, dtype=torch.bool).tril()
+    return torch.zeros(rows, columns, dtype=dtype).masked_fill(~allowed, torch.finfo(dtype).min).to(device)
+
+
+_define(
+    "causal_mask(int rows, int columns, ScalarType dtype, Device device) -> Tensor",
+    lambda rows, columns, dtype, device: torch.empty(rows, columns, dtype=dtype, device=device),
+    _causal_mask,
+)
+
+
+def _sum_to(gradient, shape):
+    """Undoes broadcasting: sums the axes along which a tensor of ``shape`` was repeated."""
+    extra = gradient.dim() - len(shape)
+    dims = [*range(extra), *(i + extra for i, s in enumerate(shape) if s == 1 and gradient.shape[i + extra] != 1)]
+    return (gradient.sum(dims, keepdim=True) if dims else gradient).reshape(shape)
+
+
+def _matmul_setup(ctx, inputs, output):
+    ctx.save_for_backward(*inputs)
+
+
+def _matmul_backward(ctx, gradient):
+    x, y = ctx.saved_tensors
+    matmul = torch.ops.spyre.batched_matmul
+    return _sum_to(matmul(gradient, y.mT), x.shape), _sum_to(matmul(x.mT, gradient), y.shape)
+
+
+register_autograd("spyre::batched_matmul", _matmul_backward, setup_context=_matmul_setup, lib=_library)

@@ -1,0 +1,3 @@
+"""Operations of the card that Inductor has no name for; bodies call them as ``ops.<name>``."""
+
+DEVICE_OPERATIONS = ("clamp", "gelu", "layernormnorm", "layernormscale", "silu", "softplus")

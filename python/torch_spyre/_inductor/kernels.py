@@ -1,0 +1,182 @@
+"""Kernels at run time: from graph text to something that runs, cached in memory and on disk."""
+
+import ast
+import functools
+import hashlib
+import logging
+import os
+import re
+import weakref
+from unittest import mock
+
+import torch
+from torch._inductor.async_compile import AsyncCompile
+from torch._inductor.runtime.cache_dir_utils import cache_dir
+
+from torch_spyre import _C
+from torch_spyre._inductor import config
+from torch_spyre._inductor.errors import SpyreUnsupportedError
+
+log = logging.getLogger(__name__)
+
+
+def compile_graph(text: str):
+    """The C++ compiler. Tests put another reader of the same text here."""
+    try:
+        with mock.patch.dict(os.environ, config.overrides()):  # where the compiler looks for settings
+            return _C.compile_graph(text)
+    except RuntimeError as error:
+        refused = re.match(r"\S+: node '(\w+)'", str(error))
+        raise SpyreUnsupportedError(str(error), refused.group(1) if refused else None) from error
+
+
+@functools.cache
+def compiler_id() -> str:
+    """Changes with the compiler and with this package: part of the key of cached graphs."""
+    from torch._inductor.custom_graph_pass import get_hash_for_files
+
+    here = os.path.dirname(__file__)
+    sources = sorted(os.path.join(here, name) for name in os.listdir(here) if name.endswith(".py"))
+    return f"{_C.__version__}-{_C.__revision__}-{get_hash_for_files(tuple(sources)).hex()}"
+
+
+@functools.cache
+def eager_layout(size: tuple, stride: tuple, dtype: torch.dtype):
+    """How a tensor lies that nobody chose a layout for: the result of an eager operator, say."""
+    return torch.empty_strided(size, stride, dtype=dtype, device="spyre").device_tensor_layout()
+
+
+@functools.lru_cache(maxsize=1024)
+def _compiled(text: str, compiler, settings):
+    return compiler(text)
+
+
+def compile_for_codegen(text: str):
+    return _compiled(text, compile_graph, tuple(config.overrides().items()))
+
+
+def empty_with_layout(size, stride, dtype, fields, device):
+    device_size, stride_map, device_dtype, arrangement = fields
+    layout = _C.SpyreTensorLayout(
+        device_size,
+        stride_map,
+        getattr(_C.DataFormats, device_dtype),
+        getattr(_C.ElementArrangement, arrangement),
+    )
+    return _C.spyre_empty_with_layout(list(size), list(stride), dtype, layout, torch.device(device))
+
+
+def reinterpret_tensor(tensor, size, stride, offset):
+    """A view of the wrapper's buffers; graphs may mix the card's tensors and the host's."""
+    if tensor.device.type != "spyre":
+        return torch._C._dynamo.guards._reinterpret_tensor(tensor, size, stride, offset)
+    return _C.reinterpret_tensor(tensor, list(size), list(stride), offset)
+
+
+#: Kernels of this process, in the order they were loaded; they go with the code that owns them.
+loaded: "weakref.WeakSet[LoadedKernel]" = weakref.WeakSet()
+
+
+def traffic() -> list[dict]:
+    """What the last run of every loaded kernel moved: one entry per op, with the kernel's name and the op's counts."""
+    entries = []
+    for kernel in sorted(loaded, key=lambda k: k.number):
+        for op in kernel.plan().last_run_counts()["ops"]:
+            entries.append({"kernel": kernel.name, **op})
+    return entries
+
+
+class LoadedKernel:
+    """A compiled kernel and what it expects of its inputs.
+
+    Most inputs arrive as compiled for: guards see to that. Gradients and saved activations are not known when their
+    graph is compiled; one with another layout is copied into the expected one, and back if the kernel changes it.
+    """
+
+    def __init__(self, name: str, text: str):
+        self.name, self.text = name, text
+        self._kernel = compile_for_codegen(text)
+        self._expected = _input_places(text)
+        self._mutated = _mutated_inputs(text, self._kernel.inputs)
+        self.number = len(loaded)
+        loaded.add(self)
+
+    def plan(self):
+        """The kernel on the first card; its counts are those of its last run."""
+        return self._kernel.plan()
+
+    def run(self, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> None:
+        fitted = [self._fit(i, tensor) for i, tensor in enumerate(inputs)]
+        self._kernel.run(fitted, outputs)
+        for name, given, used in zip(self._kernel.inputs, inputs, fitted, strict=True):
+            if given is not used and name in self._mutated:
+                given.copy_(used)
+
+    def _fit(self, position: int, tensor: torch.Tensor) -> torch.Tensor:
+        name = self._kernel.inputs[position]
+        offset, expected = self._expected[name]
+        if tensor.device.type != "spyre":  # a number that a mixed graph left on the CPU
+            tensor = tensor.to("spyre")
+        found = tensor.device_tensor_layout()
+        if tensor.storage_offset() == offset and _same_layout(found, expected):
+            return tensor
+        if offset == 0:
+            log.debug("%s: input %s is copied from %s to %s", self.name, name, found, expected)
+            return empty_with_layout(tensor.shape, tensor.stride(), tensor.dtype, expected, tensor.device).copy_(tensor)
+        raise SpyreUnsupportedError(
+            f"{self.name}: input {name} lies at element {tensor.storage_offset()} of its storage with {found}; "
+            f"the kernel was compiled for element {offset} and {expected}"
+        )
+
+
+def _same_layout(layout, fields) -> bool:
+    device_size, stride_map, device_dtype, arrangement = fields
+    return (
+        layout is not None  # a view that lost it
+        and list(layout.device_size) == device_size
+        and list(layout.stride_map) == stride_map
+        and str(layout.device_dtype).endswith("." + device_dtype)
+        and str(layout.element_arrangement).endswith("." + arrangement)
+    )
+
+
+def _input_places(text: str) -> dict[str, tuple[int, tuple]]:
+    """By input: its offset in its storage and its layout, as the text declares them."""
+    found = {}
+    declaration = r"^  input (\w+) : .*?(?: offset=(\d+))?(?: storage=\d+)? layout=(\(.*\))$"
+    for name, offset, layout in re.findall(declaration, text, re.M):
+        found[name] = int(offset or 0), ast.literal_eval(re.sub(r"([A-Z]\w+)", r"'\1'", layout))
+    return found
+
+
+def _mutated_inputs(text: str, inputs) -> set[str]:
+    last = text.rstrip().splitlines()[-2].strip()
+    returned = {n.strip() for n in last.removeprefix("return").split(",")}
+    return returned & set(inputs)
+
+
+class SpyreAsyncCompile(AsyncCompile):
+    """The wrapper's ``async_compile``: kernels of the card, and those of the CPU in mixed graphs."""
+
+    def sdsc(self, name: str, text: str) -> LoadedKernel:
+        kernel = LoadedKernel(name, text)
+        _save(name, text, kernel)
+        return kernel
+
+
+def artifact_directory() -> str:
+    """Where graphs and artifacts are left for a person to look at, one folder per kernel."""
+    return os.path.join(cache_dir(), "inductor-spyre")
+
+
+def _save(name: str, text: str, kernel: LoadedKernel) -> None:
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    directory = os.path.join(artifact_directory(), f"{digest}_{name}"[:120])
+    if os.path.exists(os.path.join(directory, "graph.ir")):
+        return
+    os.makedirs(directory, exist_ok=True)
+    kernel._kernel.save(directory)
+    temporary = os.path.join(directory, f".graph.{os.getpid()}")
+    with open(temporary, "w") as file:
+        file.write(text)
+    os.replace(temporary, os.path.join(directory, "graph.ir"))

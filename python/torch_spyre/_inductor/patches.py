@@ -1,0 +1,279 @@
+"""Every change made to private parts of Dynamo and Inductor, with the reason for each.
+
+``tests/inductor/test_patches.py`` fails when one of the places below changes under us. What can be limited to a
+compilation for the card is limited to it (``enable_spyre_context``); the rest asks for the device before it acts.
+"""
+
+import contextlib
+import copy
+import functools
+import logging
+import threading
+from unittest import mock
+
+import torch
+
+log = logging.getLogger(__name__)
+_state = threading.local()
+
+
+# --- installed once, with Dynamo and Inductor ------------------------------------------------------------------------
+
+
+def guard_device_layouts() -> None:
+    """Dynamo's tensor guards know neither device layouts nor storage offsets; compiled kernels depend on both."""
+    from torch._dynamo.guards import GUARD_VALUE_DISPATCH, GuardBuilder, get_verbose_code_parts
+
+    original = GuardBuilder.TENSOR_MATCH
+
+    @functools.wraps(original)
+    def TENSOR_MATCH(self, guard, value=None):
+        original(self, guard, value)
+        tensor = value() if isinstance(value, torch._dynamo.guards.TensorWeakRef) else value
+        tensor = self.get(guard) if tensor is None else tensor
+        if not isinstance(tensor, torch.Tensor) or tensor.device.type != "spyre":
+            return
+        if isinstance(tensor, torch._subclasses.FakeTensor) or self.check_fn_manager.output_graph.export:
+            return
+        layout, offset = tensor.device_tensor_layout(), tensor.storage_offset()
+
+        def lies_as_compiled(x):
+            return x.storage_offset() == offset and x.device_tensor_layout() == layout
+
+        code = f"{self.arg_ref(guard)} lies on the card as {layout} from element {offset}"
+        self.get_guard_manager(guard).add_lambda_guard(
+            lies_as_compiled, get_verbose_code_parts(code, guard), guard.user_stack
+        )
+
+    GuardBuilder.TENSOR_MATCH = TENSOR_MATCH
+    if "TENSOR_MATCH" in GUARD_VALUE_DISPATCH:
+        TENSOR_MATCH.guard_check_spec = GUARD_VALUE_DISPATCH["TENSOR_MATCH"]
+
+
+def _key_holds_device_layouts() -> None:
+    """The cache of compiled graphs is keyed by fake inputs, which have no device layout, and without hints."""
+    from torch._inductor.codecache import FxGraphHashDetails
+
+    original = FxGraphHashDetails.__init__
+
+    @functools.wraps(original)
+    def __init__(self, gm, example_inputs, *args, **kwargs):
+        original(self, gm, example_inputs, *args, **kwargs)
+        if not uses_spyre(gm, example_inputs):
+            return
+        from torch_spyre._inductor import hints, kernels, real_inputs
+
+        self.spyre_hints = hints.for_key(gm)
+        self.spyre_inputs = real_inputs.layouts_for_key()
+        self.spyre_compiler = kernels.compiler_id()
+
+    FxGraphHashDetails.__init__ = __init__
+
+
+def _realize_every_device_loop() -> None:
+    """One operator is one buffer: the compiler fuses by its own rules, and inlined producers hide operators from it."""
+    from torch._inductor.ir import Loops
+
+    original = Loops.has_large_inner_fn
+
+    @functools.wraps(original)
+    def has_large_inner_fn(self, threshold=None):
+        return self.device.type == "spyre" or original(self, threshold)
+
+    Loops.has_large_inner_fn = has_large_inner_fn
+
+
+def _name_device_operations() -> None:
+    """Inductor's ops handlers know its own names only; ours must pass through them like any other."""
+    from torch._inductor.ops_handler import DefaultHandler
+
+    from torch_spyre._inductor.device_ops import DEVICE_OPERATIONS
+
+    for name in DEVICE_OPERATIONS:
+        if name not in vars(DefaultHandler):
+            setattr(DefaultHandler, name, DefaultHandler._call_default(name))
+
+
+def _compile_for_the_card() -> None:
+    """``compile_fx`` is where every route into Inductor comes together, before autograd and after Dynamo."""
+    from torch._inductor import compile_fx as module
+
+    original = module.compile_fx
+
+    @functools.wraps(original)
+    def compile_fx(model_, example_inputs_, inner_compile=module.compile_fx_inner, *args, **kwargs):
+        if not uses_spyre(model_, example_inputs_):
+            return original(model_, example_inputs_, inner_compile, *args, **kwargs)
+        from torch_spyre._inductor import decompositions
+
+        with enable_spyre_context(example_inputs_):
+            kwargs.setdefault("decompositions", decompositions.table())
+            inner = functools.partial(compile_inner, then=inner_compile)
+            return original(model_, example_inputs_, inner, *args, **kwargs)
+
+    module.compile_fx = compile_fx
+
+
+def install() -> None:
+    _realize_every_device_loop()
+    _name_device_operations()
+    _key_holds_device_layouts()
+    _compile_for_the_card()
+
+
+# --- one compilation -------------------------------------------------------------------------------------------------
+
+
+def _is_spyre(value) -> bool:
+    return isinstance(value, torch.Tensor) and value.device.type == "spyre"
+
+
+def uses_spyre(model, example_inputs) -> bool:
+    """Whether a graph touches the card: by its inputs, its values, or a ``device=`` it names."""
+    if any(_is_spyre(x) for x in torch.utils._pytree.tree_leaves(list(example_inputs))):
+        return True
+    if not isinstance(model, torch.fx.GraphModule):
+        return False
+    for node in model.graph.nodes:
+        device = node.kwargs.get("device")
+        if device is not None and torch.device(device).type == "spyre":
+            return True
+        values = (node.meta.get("val"), node.meta.get("example_value"))
+        if any(_is_spyre(v) for v in torch.utils._pytree.tree_leaves(values)):
+            return True
+    return False
+
+
+def _inductor_settings() -> dict:
+    from torch_spyre._inductor import fx_passes, scheduling
+
+    return {
+        "allow_buffer_reuse": False,  # reuse compares host sizes; device layouts differ
+        "benchmark_harness": False,
+        "comprehensive_padding": False,  # pads host strides; the card pads sticks by itself
+        "emulate_precision_casts": False,
+        "epilogue_fusion": False,
+        "fallback_random": True,  # random numbers come from the card's generator
+        "joint_graph_constant_folding": False,  # folds by running operators on the card while compiling
+        "layout_optimization": False,  # channels-last is a GPU preference
+        "loop_ordering_after_fusion": False,
+        "online_softmax": False,  # a two-value reduction the card does not have
+        "permute_fusion": False,
+        "reorder_for_locality": False,
+        "reorder_for_peak_memory": False,  # counts host bytes, and would take bundles apart
+        "split_reductions": False,  # one reduction is one device operation
+        "unroll_reductions_threshold": 1,  # or small matmuls become sums of products
+        "pre_grad_custom_pass": fx_passes.BeforeAutograd(),
+        "post_grad_custom_post_pass": fx_passes.AfterAutograd(),
+        "_post_fusion_custom_pass": scheduling.BundleDeviceNodes(),
+    }
+
+
+def _sixteen_bits_stay() -> dict:
+    """Decompositions would compute 16-bit values in float32; the card computes them in 16 bits."""
+    return {d: d for d in (torch.bfloat16, torch.float16, torch.complex32)}
+
+
+@contextlib.contextmanager
+def enable_spyre_context(example_inputs=()):
+    """Everything that holds while Inductor compiles for the card. Entered again inside itself, it changes nothing."""
+    if getattr(_state, "depth", 0):
+        yield
+        return
+    from torch._inductor import config
+    from torch._inductor.choices import InductorChoices
+    from torch._inductor.fx_passes import joint_graph
+    from torch._inductor.virtualized import V
+
+    from torch_spyre._inductor import customops, lowering  # noqa: F401
+
+    class Choices(InductorChoices):
+        @staticmethod
+        def can_fuse(scheduler, node1, node2, shared_data_score):
+            return False
+
+    _state.depth = 1
+    try:
+        with (
+            config.patch(_inductor_settings()),
+            V.set_real_inputs(list(example_inputs)),
+            V.set_choices_handler(Choices()),
+            mock.patch.object(torch._prims_common, "_computation_dtype_map", _sixteen_bits_stay()),
+            # Attention, padding and softmax patterns rewrite for GPUs; our own forms are in fx_passes.
+            mock.patch.object(joint_graph, "pass_patterns", []),
+            lowering.installed(),
+            _forced_fallbacks(),
+        ):
+            yield
+    finally:
+        _state.depth = 0
+
+
+# --- operators the compiler refuses run on the CPU -------------------------------------------------------------------
+
+
+class Refused(Exception):
+    """Compilation must start again with one kind of operator on the CPU."""
+
+    def __init__(self, key, reason: str):
+        super().__init__(f"{key}: {reason}")
+        self.key, self.reason = key, reason
+
+
+def operator_key(node) -> tuple:
+    """An operator with the types and shapes it works on: refusing one means refusing all like it."""
+
+    def kinds(values):
+        tensors = (v for v in torch.utils._pytree.tree_leaves(values) if isinstance(v, torch.Tensor))
+        return tuple((t.dtype, tuple(map(str, t.shape))) for t in tensors)
+
+    given = [a.meta.get("val") for a in node.all_input_nodes]
+    return node.target, kinds(given), kinds(node.meta.get("val"))
+
+
+def is_refused(node) -> bool:
+    return operator_key(node) in getattr(_state, "refused", ())
+
+
+@contextlib.contextmanager
+def _forced_fallbacks():
+    """Inductor asks for each built-in operator whether its types force it to the eager kernel; so may we."""
+    from torch._inductor import graph
+
+    original = graph.fallback_node_due_to_unsupported_type
+
+    def forced(node, *args, **kwargs):
+        return is_refused(node) or original(node, *args, **kwargs)
+
+    with mock.patch.object(graph, "fallback_node_due_to_unsupported_type", forced):
+        yield
+
+
+def _refusal_in(error: BaseException | None) -> Refused | None:
+    while error is not None:
+        if isinstance(error, Refused):
+            return error
+        error = getattr(error, "inner_exception", None) or error.__cause__
+    return None
+
+
+def compile_inner(gm, example_inputs, then, **kwargs):
+    """Inductor's inner compile, again for every kind of operator that is refused.
+
+    Also entered for a backward graph that is compiled long after its forward graph, outside of ``compile_fx``.
+    """
+    from torch_spyre._inductor import decompositions
+
+    kwargs["get_decomp_fn"] = decompositions.table  # a module-level name, or the graph cache cannot make a key
+    outside = getattr(_state, "depth", 0) == 0
+    _state.refused = set()
+    with enable_spyre_context() if outside else contextlib.nullcontext():
+        while True:
+            try:
+                return then(copy.deepcopy(gm), example_inputs, **kwargs)
+            except Exception as error:
+                refusal = _refusal_in(error)
+                if refusal is None or refusal.key in _state.refused:
+                    raise
+                log.info("on the CPU instead: %s", refusal)
+                _state.refused.add(refusal.key)

@@ -1,0 +1,173 @@
+"""Inductor's scheduling class for the card: a run of consecutive device nodes becomes one kernel."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+from torch._inductor.custom_graph_pass import CustomSchedulerPass, get_hash_for_files
+from torch._inductor.scheduler import (
+    BaseSchedulerNode,
+    BaseScheduling,
+    FusedSchedulerNode,
+    NopKernelSchedulerNode,
+    SchedulerNode,
+)
+from torch._inductor.utils import get_fused_kernel_name, get_kernel_metadata, sympy_product
+from torch._inductor.virtualized import V
+
+from torch_spyre._inductor import capture, config, kernels, patches
+from torch_spyre._inductor.errors import SpyreUnsupportedError
+
+
+def _is_device_loop(node: BaseSchedulerNode) -> bool:
+    device = node.get_device()
+    return isinstance(node, SchedulerNode) and device is not None and device.type == "spyre"
+
+
+class BundleDeviceNodes(CustomSchedulerPass):
+    """Maximal runs of consecutive device nodes become one node each; order is kept.
+
+    A node that runs nothing (the result of a concatenation) does not end a run; it moves behind it.
+    """
+
+    def __call__(self, nodes: list[BaseSchedulerNode]) -> list[BaseSchedulerNode]:
+        result: list[BaseSchedulerNode] = []
+        run: list[SchedulerNode] = []
+        silent: list[BaseSchedulerNode] = []
+
+        def close() -> None:
+            if len(run) == 1:
+                result.append(run[0])
+            elif run:
+                result.append(FusedSchedulerNode(run[0].scheduler, list(run)))
+            result.extend(silent)
+            run.clear()
+            silent.clear()
+
+        for node in nodes:
+            if _is_device_loop(node):
+                run.append(node)
+            elif isinstance(node, NopKernelSchedulerNode):
+                silent.append(node)
+            else:
+                close()
+                result.append(node)
+        close()
+        return result
+
+    def uuid(self):
+        return get_hash_for_files((__file__,))
+
+
+class SpyreScheduling(BaseScheduling):
+    """Nothing is fused by Inductor's rules: what runs together is decided by the compiler behind the text."""
+
+    def can_fuse_vertical(self, node1, node2) -> bool:
+        return False
+
+    def can_fuse_horizontal(self, node1, node2) -> bool:
+        return False
+
+    def can_buffer_be_removed_through_fusion(self, name: str, fused_node_names) -> bool:
+        return False
+
+    def group_fn(self, sizes):
+        return tuple(tuple(V.graph.sizevars.simplify(sympy_product(s)) for s in sizes) for sizes in (sizes,))[0]
+
+    def flush(self) -> None:
+        pass
+
+    def codegen_sync(self) -> None:
+        V.graph.wrapper_code.writeline("torch.spyre.synchronize()")
+
+    def codegen_node(self, node: FusedSchedulerNode | SchedulerNode) -> None:
+        nodes: list[SchedulerNode] = list(node.get_nodes())
+        wrapper = V.graph.wrapper_code
+        region, kernel = self._compile(nodes, wrapper)
+        for name in region.outputs:
+            wrapper.device_layouts[name] = kernel.output_layout(name)
+        wrapper.existing_buffers.update(region.outputs)
+        V.graph.removed_buffers.update(region.local)
+        for part in nodes:
+            # A slice of a buffer that never leaves the kernel does not exist outside either.
+            if capture.place_of(part.node.get_name(), wrapper.input_offset).base in V.graph.removed_buffers:
+                V.graph.removed_buffers.add(part.node.get_name())
+            else:
+                part.mark_run()
+        name = self._define(region, nodes)
+        self.codegen_comment(nodes, name)
+        # The compiler names inputs and outputs in the order of its own lists.
+        inputs, outputs = ", ".join(kernel.inputs), ", ".join(kernel.outputs)
+        wrapper.writeline(f"{name}.run([{inputs}], [{outputs}])")
+        self.free_buffers_in_scheduler()
+
+    def _compile(self, nodes: Sequence[SchedulerNode], wrapper):
+        """The region and its kernel; a refusal names the operator that must go to the CPU."""
+        needed = self._needed_after(nodes, wrapper)
+        try:
+            region = _capture(nodes, needed, wrapper)
+            return region, kernels.compile_for_codegen(region.text)
+        except SpyreUnsupportedError as error:
+            origin = _origin_of(error.node) or capture.fx_node(_first_refused(nodes, needed, wrapper))
+            if origin is None or not config.cpu_fallback_on_refusal:
+                raise
+            raise patches.Refused(patches.operator_key(origin), str(error)) from error
+
+    def _needed_after(self, nodes: Sequence[SchedulerNode], wrapper) -> set[str]:
+        """Buffers that results or other kernels read. Those read only before this one do no harm."""
+        inside = set(nodes)
+        names = set(V.graph.get_output_names())
+        for other in self.scheduler.nodes:
+            if not isinstance(other, NopKernelSchedulerNode) and not inside & set(other.get_nodes()):
+                names.update(self.scheduler.mutation_real_name.get(d.name, d.name) for d in other.read_writes.reads)
+        known = V.graph.name_to_buffer.keys() | V.graph.graph_inputs.keys()
+        return {capture.place_of(name, wrapper.input_offset).base for name in names & known}
+
+    def _define(self, region: capture.Region, nodes: Sequence[SchedulerNode]) -> str:
+        wrapper = V.graph.wrapper_code
+        if region.text in wrapper.src_to_kernel:
+            return wrapper.src_to_kernel[region.text]
+        name = f"sdsc_{_graph_name(nodes)}_{hashlib.sha256(region.text.encode()).hexdigest()[:8]}"
+        wrapper.src_to_kernel[region.text] = name
+        origins, details = get_kernel_metadata(list(nodes), wrapper)
+        body = f"async_compile.sdsc({name!r}, r'''{region.text}''')"
+        wrapper.define_kernel(name, body, f"{origins}\n{details}", gpu=False)
+        return name
+
+
+def _origin_of(name: str | None):
+    """The FX node behind a node of the graph text; the compiler numbers the steps it makes of one (buf3, buf3_1)."""
+    for candidate in (name, re.sub(r"_\d+$", "", name or "")):
+        if candidate in V.graph.name_to_buffer:
+            return capture.fx_node(V.graph.name_to_buffer[candidate])
+    return None
+
+
+def _capture(nodes: Sequence[SchedulerNode], needed: set[str], wrapper) -> capture.Region:
+    return capture.capture_region(
+        name=_graph_name(nodes),
+        buffers=[n.node for n in nodes],
+        needed=needed,
+        existing=wrapper.existing(),
+        layout_of=wrapper.layout_of,
+        input_offset=wrapper.input_offset,
+        storage_of=wrapper.storage_of,
+    )
+
+
+def _first_refused(nodes: Sequence[SchedulerNode], needed: set[str], wrapper):
+    """The buffer with which a region stops compiling, for refusals that name none: the shortest prefix that fails."""
+    compiles, fails = 0, len(nodes)
+    while fails - compiles > 1:
+        length = (compiles + fails) // 2
+        last = capture.place_of(nodes[length - 1].node.get_name(), wrapper.input_offset).base
+        try:
+            kernels.compile_for_codegen(_capture(nodes[:length], needed | {last}, wrapper).text)
+            compiles = length
+        except SpyreUnsupportedError:
+            fails = length
+    return nodes[fails - 1].node
+
+
+def _graph_name(nodes: Sequence[SchedulerNode]) -> str:
+    return re.sub(r"\W", "_", get_fused_kernel_name(list(nodes), "original_aten"))[:80]

@@ -1,0 +1,96 @@
+"""Inductor's wrapper code for the card: tensors are allocated with the layouts the compiler chose."""
+
+import torch
+from torch._inductor import ir
+from torch._inductor.codegen.wrapper import PythonWrapperCodegen, SubgraphPythonWrapperCodegen
+from torch._inductor.virtualized import V
+
+from torch_spyre import _C
+from torch_spyre._inductor import capture, kernels, real_inputs
+
+
+class SpyrePythonWrapperCodegen(PythonWrapperCodegen):
+    """Knows, while the wrapper is written, which device tensors exist and how they lie."""
+
+    def __init__(self):
+        super().__init__()
+        self.device_layouts: dict[str, object] = {}  # chosen by the compiler, by buffer
+        self.existing_buffers: set[str] = set()  # made by kernels before this point
+
+    @staticmethod
+    def create(is_subgraph, subgraph_name, parent_wrapper, partition_signatures=None):
+        if is_subgraph:
+            return SubgraphPythonWrapperCodegen(subgraph_name, parent_wrapper, partition_signatures)
+        return SpyrePythonWrapperCodegen()
+
+    def write_header(self) -> None:
+        super().write_header()
+        self.header.splice(
+            """
+            from torch_spyre._inductor.kernels import SpyreAsyncCompile, reinterpret_tensor, empty_with_layout
+            async_compile = SpyreAsyncCompile()
+            """,
+            strip=True,
+        )
+
+    def make_buffer_allocation(self, buffer):
+        layout = self.device_layouts.get(buffer.get_name())
+        if layout is None:
+            return super().make_buffer_allocation(buffer)
+        size = self.codegen_python_shape_tuple(tuple(buffer.get_size()))
+        stride = self.codegen_python_shape_tuple(tuple(buffer.get_stride()))
+        fields = (
+            list(layout.device_size),
+            list(layout.stride_map),
+            _last(layout.device_dtype),
+            _last(layout.element_arrangement),
+        )
+        return (
+            f"{buffer.get_name()} = empty_with_layout({size}, {stride}, {buffer.get_dtype()}, "
+            f"{fields!r}, '{buffer.get_device()}')"
+        )
+
+    def existing(self) -> set[str]:
+        """Buffers that have contents before the kernel being written, other than graph inputs."""
+        extern = {name for name, buffer in V.graph.name_to_buffer.items() if _made_elsewhere(buffer)}
+        return self.existing_buffers | extern
+
+    def layout_of(self, name: str):
+        """The device layout of a tensor that exists; of one nobody has seen yet, the one it most likely has."""
+        if name in self.device_layouts:
+            return self.device_layouts[name]
+        tensor = self._real_input(name)
+        if tensor is not None:
+            return tensor.device_tensor_layout()
+        inputs = V.graph.graph_inputs
+        spec = inputs[name] if name in inputs else V.graph.get_buffer(name)
+        size = tuple(capture.static_int(s) for s in spec.get_size())
+        stride = tuple(capture.static_int(s) for s in spec.get_stride())
+        return kernels.eager_layout(size, stride, spec.get_dtype())
+
+    def input_offset(self, name: str) -> int:
+        tensor = self._real_input(name)
+        return tensor.storage_offset() if tensor is not None else 0
+
+    def storage_of(self, name: str) -> int:
+        """Elements of the whole storage behind a graph input that is only a part of it; 0 for everything else."""
+        tensor = self._real_input(name)
+        elements = _C.storage_elements(tensor) if tensor is not None else 0
+        return elements if tensor is not None and elements != tensor.numel() else 0
+
+    def _real_input(self, name: str) -> torch.Tensor | None:
+        """The caller's tensor behind a graph input, when this compilation has seen it."""
+        if name not in V.graph.graph_inputs:
+            return None
+        return real_inputs.real_input(V.graph.graph_input_names.index(name), V.graph.graph_inputs[name])
+
+
+def _last(enum) -> str:
+    return str(enum).split(".")[-1]
+
+
+def _made_elsewhere(buffer) -> bool:
+    """Contents come from the CPU or from a kernel of someone else."""
+    if isinstance(buffer, ir.ConcatKernel) or isinstance(buffer, ir.NopKernel):
+        return False
+    return not isinstance(buffer, ir.ComputedBuffer) or buffer.get_device().type != "spyre"

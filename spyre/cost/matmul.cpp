@@ -1,0 +1,40 @@
+#include "spyre/cost/matmul.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace spyre {
+
+Nanos MatmulTime::total(const Rates& rates) const {
+  return compute + memory - std::min(compute, memory) * rates.overlap + split_penalty;
+}
+
+double matmul_rate(const MatmulShape& shape, int cores, const Rates& rates) {
+  if (shape.batch == 1) return rates.mac_sustained;
+  if (shape.shared_weight) return shape.batch <= 4 ? rates.mac_projection_few : rates.mac_projection_many;
+  return shape.batch >= 4 && cores >= 8 ? rates.mac_batched : rates.mac_sustained;
+}
+
+double array_fill(double rows_per_core) {
+  return std::min(1.0, std::pow(rows_per_core / 64, 0.35));
+}
+
+MatmulTime matmul_time(const MatmulShape& shape, const MatmulSplit& split, const Rates& rates) {
+  const double rows = double(shape.m) / split.m, cols = double(shape.n) / split.n;
+  const double area = rows * cols;
+  const double reread = std::min(1.5, 0.45 * std::log2(std::max(1.0, area / 65536)));
+  const Traffic traffic = {shape.left() + shape.right(), shape.out()};
+  const auto [longer, shorter] =
+      shape.m >= shape.n ? std::pair(split.m, split.n) : std::pair(split.n, split.m);
+  const double pieces =
+      2.62 * std::max(0.0, std::log2(longer / 8.0)) + 2.88 * std::max(0.0, std::log2(shorter / 16.0));
+  return {
+      .compute = {shape.macs() / split.cores() /
+                  (matmul_rate(shape, split.cores(), rates) * array_fill(rows))},
+      .memory =
+          streaming_time(traffic, rates) + Nanos{double(traffic.read.count()) * reread / rates.hbm_one_way},
+      .split_penalty = {std::max(0.0, area - 131072) * pieces},
+  };
+}
+
+}  // namespace spyre

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <array>
+
+namespace spyre {
+
+/// A span of time, in nanoseconds. Estimates are real numbers; simulated time is counted in Cycles.
+struct Nanos {
+  double ns = 0;
+
+  constexpr double us() const { return ns / 1000; }
+  friend constexpr auto operator<=>(const Nanos&, const Nanos&) = default;
+  friend constexpr Nanos operator+(Nanos a, Nanos b) { return {a.ns + b.ns}; }
+  friend constexpr Nanos operator-(Nanos a, Nanos b) { return {a.ns - b.ns}; }
+  friend constexpr Nanos operator*(Nanos a, double factor) { return {a.ns * factor}; }
+  friend constexpr Nanos operator/(Nanos a, double divisor) { return {a.ns / divisor}; }
+};
+
+/// The speeds all estimates are made of. Bandwidths are bytes per nanosecond, that is GB/s. Every figure
+/// stands here once; rates.cpp names the source of each value.
+struct Rates {
+  // Off-chip memory.
+  double hbm_one_way;      ///< all traffic in one direction
+  double hbm_peak;         ///< the planner's round figure for a full bus
+  double turnaround;       ///< ns per byte of the smaller direction, for turning the bus around
+  double reread_share;     ///< part of a loop-invariant re-read that is not hidden
+  double stick_swap;       ///< restickify
+  double outer_reduction;  ///< reduction over the outer dimension
+  std::array<double, 6> reduction_share;  ///< of the bandwidth, for a lone reduction on 1, 2, 4 .. 32 cores
+
+  // Matrix arithmetic, multiply-accumulates per ns and core.
+  double mac_peak;       ///< both corelets busy every cycle
+  double mac_sustained;  ///< fitted from device runs
+  double mac_batched;  ///< both operands rank 3 in the default tile order, 4 or more batches, 8 or more cores
+  double mac_projection_few;   ///< rank 3 by rank 2, up to 4 batches
+  double mac_projection_many;  ///< the same, more batches
+
+  // Between cores.
+  double ring;                 ///< one direction of one link
+  double relayout_row;         ///< ns per piece moved ...
+  double relayout_row_log;     ///< ... and per doubling of the split
+  double relayout_bytes;       ///< bandwidth of the moved bytes
+  double replicated_per_core;  ///< one core's share when each core loads its own copy of an operand
+
+  // Around a kernel.
+  double launch;   ///< host time per bundle launch, ns; not part of kernel time
+  double overlap;  ///< of compute and memory: 1 means the longer one counts, 0 that both do
+};
+
+/// The card, as fitted by upstream from device runs.
+const Rates& fitted_rates();
+
+/// Every speed 1 byte, or 1 multiply-accumulate, per ns; no turnaround, full overlap: sums to do in one's
+/// head.
+const Rates& toy_rates();
+
+}  // namespace spyre

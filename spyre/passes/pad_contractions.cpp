@@ -1,0 +1,121 @@
+#include "spyre/passes/pad_contractions.h"
+
+#include <algorithm>
+
+#include "spyre/graph/device_op.h"
+
+namespace spyre {
+namespace {
+
+constexpr int64_t kLanes = 64;  // of the 16-bit format, the only one that is multiplied
+
+// Rewrites one matmul; new nodes go in front of it.
+class Padder {
+ public:
+  Padder(Graph& graph, Node& node, const Loop& k, std::vector<Node>& before)
+      : graph_(graph),
+        node_(node),
+        k_(k),
+        padded_((k.extent + kLanes - 1) / kLanes * kLanes),
+        before_(before) {}
+
+  void run() {
+    DeviceOp op = device_op(node_);
+    op.inputs[0] = zeroed_left(op.inputs[0]);
+    op.inputs[1] = zeroed_right(op.inputs[1]);
+    set_device_op(graph_, node_, op, HostType::kFloat16);
+  }
+
+ private:
+  // Loops of the node that an access depends on, k last; none of them reduced.
+  std::vector<Loop> loops_of(const Access& access) const {
+    const std::set<std::string> used = access.index.symbols();
+    std::vector<Loop> loops;
+    for (Loop loop : node_.loops) {
+      if (!used.contains(loop.name)) continue;
+      loop.reduced = false;
+      loops.push_back(std::move(loop));
+    }
+    return loops;
+  }
+
+  BufferId constant(double value) {
+    return graph_.add_buffer({.name = "constant",
+                              .dtype = HostType::kFloat16,
+                              .size = {},
+                              .stride = {},
+                              .fill = Fill{.start = value, .step = 0}});
+  }
+
+  void emit(std::vector<Loop> loops, DeviceOp op) {
+    Node node{.name = graph_.buffers[static_cast<size_t>(op.output.buffer)].name, .loops = std::move(loops)};
+    node.aten = node_.aten;
+    node.source = node_.source;
+    set_device_op(graph_, node, op, HostType::kFloat16);
+    before_.push_back(std::move(node));
+  }
+
+  // Row-major over the loops, with `k` as long as `k_extent`.
+  Access new_buffer(const std::string& name, const std::vector<Loop>& loops, int64_t k_extent) {
+    Buffer buffer{.name = name, .dtype = HostType::kFloat16};
+    for (const Loop& loop : loops) buffer.size.push_back(loop.name == k_.name ? k_extent : loop.extent);
+    buffer.stride = contiguous_strides(buffer.size);
+    Expr index;
+    for (size_t i = 0; i < loops.size(); ++i) index = index + buffer.stride[i] * Expr::symbol(loops[i].name);
+    return {graph_.add_buffer(std::move(buffer)), index};
+  }
+
+  Access zeroed_left(const Access& x) {
+    const Expr k = Expr::symbol(k_.name);
+    // Counted from the end: exact near it, where it matters, and negative before it whatever the rounding.
+    const Fill count{.start = -static_cast<double>(k_.extent), .step = 1};
+    const BufferId ramp = graph_.add_buffer(
+        {.name = "ramp", .dtype = HostType::kFloat16, .size = {padded_}, .stride = {1}, .fill = count});
+    Loop loop = k_;
+    loop.reduced = false;
+    const Access inside = new_buffer("inside", {loop}, k_.extent);
+    emit({loop}, {.op = "lesserthan", .inputs = {{ramp, k}, {constant(0), Expr()}}, .output = inside});
+    std::vector<Loop> loops = loops_of(x);
+    std::stable_partition(loops.begin(), loops.end(), [&](const Loop& l) { return l.name != k_.name; });
+    const Access zeroed = new_buffer("left_zeroed", loops, k_.extent);
+    emit(loops, {.op = "where3", .inputs = {inside, x, {constant(0), Expr()}}, .output = zeroed});
+    return zeroed;
+  }
+
+  Access zeroed_right(const Access& w) {
+    std::vector<Loop> loops = loops_of(w);
+    const Access padded = new_buffer("right_padded", loops, padded_);
+    emit(loops, {.op = "identity", .inputs = {w}, .output = padded});
+    std::vector<Loop> rest = loops;
+    for (Loop& loop : rest) {
+      if (loop.name == k_.name) loop.extent = padded_ - k_.extent;
+    }
+    const int64_t stride = padded.index.coefficient(k_.name);
+    const Access behind{padded.buffer, padded.index + Expr::constant(stride * k_.extent)};
+    emit(rest, {.op = "identity", .inputs = {{constant(0), Expr()}}, .output = behind});
+    return padded;
+  }
+
+  Graph& graph_;
+  Node& node_;
+  const Loop k_;
+  const int64_t padded_;
+  std::vector<Node>& before_;
+};
+
+}  // namespace
+
+void pad_contractions(Graph& graph) {
+  std::vector<Node> nodes = std::move(graph.nodes);
+  graph.nodes.clear();
+  for (Node& node : nodes) {
+    const auto k = std::find_if(node.loops.begin(), node.loops.end(),
+                                [](const Loop& l) { return l.reduced && l.extent != 1; });
+    if (device_op(node).is_matmul() && k != node.loops.end() && k->extent % kLanes != 0) {
+      Padder(graph, node, *k, graph.nodes).run();
+    }
+    graph.nodes.push_back(std::move(node));
+  }
+}
+
+}  // namespace spyre

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "spyre/graph/graph.h"
+
+namespace spyre {
+
+/// Makes the summed dimension of every matmul end with a stick. The card sums over whole sticks, so what lies
+/// behind the last element must be zero on both sides:
+///
+///     x [m, 67] w [67, n]      x' = where(k < 67, x, 0)         nothing behind 67 is anything but zero
+///                              w' [128, n] = w, then 61 rows of zeros
+///
+/// Products of dimensions that are whole sticks are left alone. Needs select-ops; runs before layouts.
+void pad_contractions(Graph& graph);
+
+}  // namespace spyre

@@ -1,0 +1,45 @@
+#include "spyre/solve/bounds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "spyre/solve/fluid.h"
+#include "spyre/solve/sections.h"
+
+namespace spyre {
+
+Bytes peak_live_bytes(const Problem& problem) {
+  std::map<Step, Bytes> change;
+  for (const Buffer& b : problem.buffers) {
+    change[b.live.begin] += b.size;
+    change[b.live.end] -= b.size;
+  }
+  Bytes live, peak;
+  for (const auto& [step, bytes] : change) {
+    live += bytes;
+    peak = std::max(peak, live);
+  }
+  return peak;
+}
+
+Bytes unavoidable_off_chip(const Problem& problem) {
+  std::vector<BufferId> allowed;
+  for (BufferId i = 0; i < std::ssize(problem.buffers); ++i) {
+    if (problem.buffers[i].barred.empty()) allowed.push_back(i);
+  }
+  Bytes keepable;
+  for (const Island& island : cut_islands(problem, allowed)) {
+    std::vector<FluidRelaxation::Item> items;
+    for (const Item& item : island.items) {
+      // A child that takes over a slot needs no room of its own in its first section.
+      items.push_back({item.begin + (item.parents.empty() ? 0 : 1), item.end, item.room, item.value});
+    }
+    FluidRelaxation fluid(island.sections, island.height);
+    fluid.solve(items);
+    keepable += Bytes(int64_t(std::floor(fluid.bound() * (1 + 1e-12) + 1e-6)));
+  }
+  return std::max(Bytes(0), bytes_at_stake(problem) - keepable);
+}
+
+}  // namespace spyre

@@ -1,0 +1,147 @@
+#include "spyre/solve/improve.h"
+
+#include <algorithm>
+
+namespace spyre {
+namespace {
+
+constexpr int kFreeBuffers = 28;            // in one window: small enough to be searched to the end
+constexpr int64_t kWindowWork = 1'500'000;  // units for one window
+
+/// The buffers of a window, as a problem of their own.
+struct Window {
+  Problem problem;
+  std::vector<BufferId> ids;  ///< in the whole problem
+};
+
+class WindowSearch {
+ public:
+  WindowSearch(const Problem& problem, Placement& placement, const SelectTricks& tricks, Deadline& deadline)
+      : problem_(problem), placement_(placement), tricks_(tricks), deadline_(deadline) {
+    for (BufferId i = 0; i < std::ssize(problem.buffers); ++i) {
+      if (problem.buffers[i].barred.empty() && problem.buffers[i].size <= problem.capacity)
+        by_begin_.push_back(i);
+      longest_ = std::max(longest_, problem.buffers[i].live.length());
+    }
+    std::stable_sort(by_begin_.begin(), by_begin_.end(), [&](BufferId a, BufferId b) {
+      return problem.buffers[a].live.begin < problem.buffers[b].live.begin;
+    });
+  }
+
+  /// One round over all spilled buffers, dearest first. True if something was gained.
+  bool round() {
+    std::vector<BufferId> spilled;
+    for (const BufferId i : by_begin_) {
+      if (!placement_.offset[i].has_value() && problem_.buffers[i].saves > Bytes(0)) spilled.push_back(i);
+    }
+    std::stable_sort(spilled.begin(), spilled.end(), [&](BufferId a, BufferId b) {
+      return problem_.buffers[a].saves > problem_.buffers[b].saves;
+    });
+    bool gained = false;
+    for (const BufferId i : spilled) {
+      if (deadline_.passed()) break;
+      if (!placement_.offset[i].has_value() && search(open_window(problem_.buffers[i].live))) gained = true;
+    }
+    return gained;
+  }
+
+ private:
+  /// Calls visit(id) for each buffer that shares a step with the span.
+  template <typename Visit>
+  void each_meeting(const Lifetime& span, Visit visit) {
+    const Step earliest = span.begin - Step(longest_);
+    auto at = std::lower_bound(by_begin_.begin(), by_begin_.end(), earliest,
+                               [&](BufferId b, Step step) { return problem_.buffers[b].live.begin < step; });
+    for (; at != by_begin_.end() && problem_.buffers[*at].live.begin < span.end; ++at) {
+      deadline_.spend(1);
+      if (problem_.buffers[*at].live.meets(span)) visit(*at);
+    }
+  }
+
+  int64_t free_inside(const Lifetime& span) {
+    int64_t count = 0;
+    each_meeting(span, [&](BufferId b) {
+      const Lifetime& live = problem_.buffers[b].live;
+      count += live.begin >= span.begin && live.end <= span.end;
+    });
+    return count;
+  }
+
+  /// Grows the span evenly while few enough buffers live wholly inside.
+  Window open_window(Lifetime span) {
+    for (Step more(1); more < Step(1 << 20); more += more) {
+      const Lifetime wider = {span.begin - more, span.end + more};
+      if (free_inside(wider) > kFreeBuffers) break;
+      span = wider;
+    }
+    Window window{.problem = {.capacity = problem_.capacity}};
+    std::vector<std::pair<BufferId, BufferId>> inside_of;  // id in the whole -> id in the window
+    each_meeting(span, [&](BufferId b) {
+      const Lifetime& live = problem_.buffers[b].live;
+      const bool free = live.begin >= span.begin && live.end <= span.end;
+      if (!free && !placement_.offset[b].has_value()) return;
+      Buffer part = problem_.buffers[b];
+      part.live = {std::max(live.begin, span.begin), std::min(live.end, span.end)};
+      if (!free) part.fixed = placement_.offset[b];
+      inside_of.push_back({b, BufferId(window.ids.size())});
+      window.ids.push_back(b);
+      window.problem.buffers.push_back(std::move(part));
+    });
+    std::sort(inside_of.begin(), inside_of.end());
+    for (Buffer& b : window.problem.buffers) {
+      std::vector<BufferId> parents;
+      for (const BufferId parent : b.in_place_parents) {
+        const auto found =
+            std::lower_bound(inside_of.begin(), inside_of.end(), std::pair(parent, BufferId(0)));
+        if (found != inside_of.end() && found->first == parent) parents.push_back(found->second);
+      }
+      b.in_place_parents = std::move(parents);
+    }
+    return window;
+  }
+
+  bool search(const Window& window) {
+    std::vector<BufferId> all(window.ids.size());
+    for (BufferId i = 0; i < std::ssize(all); ++i) all[i] = i;
+    bool gained = false;
+    for (const Island& island : cut_islands(window.problem, all)) {
+      Selection selection(island, tricks_);
+      std::vector<int64_t> now;
+      for (const Item& item : island.items) {
+        now.push_back(placement_.offset[window.ids[item.id]].value_or(Bytes(-1)).count());
+      }
+      selection.seed(std::move(now));
+      const int64_t before = selection.value();
+      Deadline slice(std::min(kWindowWork, deadline_.left()));
+      const int64_t given = slice.left();
+      selection.run(slice);
+      deadline_.spend(given - slice.left() + std::ssize(island.items) * std::ssize(island.items));
+      if (selection.value() <= before) continue;
+      gained = true;
+      for (size_t i = 0; i < island.items.size(); ++i) {
+        const int64_t offset = selection.offsets()[i];
+        placement_.offset[window.ids[island.items[i].id]] =
+            offset >= 0 ? std::optional(Bytes(offset)) : std::nullopt;
+      }
+    }
+    return gained;
+  }
+
+  const Problem& problem_;
+  Placement& placement_;
+  const SelectTricks& tricks_;
+  Deadline& deadline_;
+  std::vector<BufferId> by_begin_;
+  int64_t longest_ = 0;
+};
+
+}  // namespace
+
+void improve_by_windows(const Problem& problem, Placement& placement, const SelectTricks& tricks,
+                        Deadline& deadline) {
+  WindowSearch search(problem, placement, tricks, deadline);
+  while (!deadline.passed() && search.round()) {
+  }
+}
+
+}  // namespace spyre

@@ -1,0 +1,74 @@
+#include "spyre/solve/sections.h"
+
+#include <algorithm>
+#include <numeric>
+#include <unordered_map>
+
+namespace spyre {
+namespace {
+
+Island make_island(const Problem& problem, const std::vector<BufferId>& members) {
+  int64_t unit = 0;
+  for (const BufferId id : members) unit = std::gcd(unit, problem.buffers[id].align.count());
+  Island island{.capacity = problem.capacity.count(), .height = round_up(problem.capacity.count(), unit)};
+  std::vector<Step> cuts;
+  std::unordered_map<BufferId, int> item_of;
+  for (const BufferId id : members) {
+    cuts.push_back(problem.buffers[id].live.begin);
+    cuts.push_back(problem.buffers[id].live.end);
+    item_of.emplace(id, std::ssize(item_of));
+  }
+  std::sort(cuts.begin(), cuts.end());
+  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+  island.sections = std::ssize(cuts) - 1;
+  const auto section = [&](Step at) -> int {
+    return std::lower_bound(cuts.begin(), cuts.end(), at) - cuts.begin();
+  };
+  for (const BufferId id : members) {
+    const Buffer& b = problem.buffers[id];
+    Item item{.id = id,
+              .begin = section(b.live.begin),
+              .end = section(b.live.end),
+              .size = b.size.count(),
+              .align = b.align.count(),
+              .value = b.saves.count(),
+              .room = round_up(b.size.count(), unit),
+              .fixed = b.fixed.value_or(Bytes(-1)).count()};
+    for (const BufferId parent : b.in_place_parents) {
+      if (const auto found = item_of.find(parent); found != item_of.end())
+        item.parents.push_back(found->second);
+    }
+    island.items.push_back(std::move(item));
+  }
+  for (int child = 0; child < std::ssize(island.items); ++child) {
+    for (const int parent : island.items[child].parents) island.items[parent].children.push_back(child);
+  }
+  return island;
+}
+
+}  // namespace
+
+std::vector<Island> cut_islands(const Problem& problem, const std::vector<BufferId>& chosen) {
+  std::vector<BufferId> by_begin;
+  for (const BufferId id : chosen) {
+    if (problem.buffers[id].size <= problem.capacity) by_begin.push_back(id);
+  }
+  std::stable_sort(by_begin.begin(), by_begin.end(), [&](BufferId a, BufferId b) {
+    return problem.buffers[a].live.begin < problem.buffers[b].live.begin;
+  });
+  std::vector<Island> islands;
+  std::vector<BufferId> members;
+  Step sea;  // everything so far has ended here
+  for (const BufferId id : by_begin) {
+    if (!members.empty() && problem.buffers[id].live.begin >= sea) {
+      islands.push_back(make_island(problem, members));
+      members.clear();
+    }
+    members.push_back(id);
+    sea = std::max(sea, problem.buffers[id].live.end);
+  }
+  if (!members.empty()) islands.push_back(make_island(problem, members));
+  return islands;
+}
+
+}  // namespace spyre

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "spyre/solve/problem.h"
+
+namespace spyre {
+
+/// A buffer as the exact solver sees it: plain integers, and time cut into *sections*, the stretches between
+/// two neighbouring begins or ends, inside which nothing changes.
+struct Item {
+  BufferId id;     ///< in the problem it came from
+  int begin, end;  ///< sections, half-open
+  int64_t size, align, value;
+  int64_t room;               ///< size rounded up to the island's unit: nobody else can use the rest
+  int64_t fixed = -1;         ///< offset, or -1
+  std::vector<int> parents;   ///< items whose slot it may take over
+  std::vector<int> children;  ///< items that may take over its slot
+};
+
+/// A part of a problem that shares no step with the rest.
+///
+/// An in-place pair shares exactly one section: the child's first, the parent's last.
+struct Island {
+  int64_t capacity = 0;
+  int64_t height = 0;  ///< capacity rounded up to the unit, the greatest common divisor of all alignments
+  int sections = 0;
+  std::vector<Item> items;
+};
+
+/// The buffers `chosen` (none barred) as islands, in the order of time. Chosen buffers that could never fit
+/// are left out.
+std::vector<Island> cut_islands(const Problem& problem, const std::vector<BufferId>& chosen);
+
+}  // namespace spyre

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <vector>
+
+#include "spyre/solve/problem.h"
+
+namespace spyre {
+
+/// Turns an order into a placement: buffers are dropped one after the other, each onto the highest top of the
+/// earlier ones it shares a step with.
+///
+///     order A, B, C        +---+
+///                          | B |---+      C rests on A (they share a step), not on B.
+///                       +--+---+ C |
+///                       |   A   ---+
+///
+/// A buffer may drop onto an in-place partner's base instead when nothing else is in the way. One that would
+/// stick out of the capacity stays off chip and is in nobody's way. Fixed buffers lie there from the start.
+class Stacking {
+ public:
+  explicit Stacking(const Problem& problem);
+
+  /// The buffers an order must hold: neither barred nor fixed.
+  const std::vector<BufferId>& movable() const { return movable_; }
+
+  /// Stacks in this order; returns the bytes saved.
+  Bytes stack(const std::vector<BufferId>& order);
+
+  /// The result of the last call.
+  const Placement& placement() const { return placement_; }
+  /// Units of work of one call.
+  int64_t work() const { return work_; }
+
+ private:
+  std::optional<Bytes> find_offset(BufferId id) const;
+  std::optional<Bytes> partner_base(BufferId id) const;
+  bool clear_of_fixed(BufferId id, Bytes& offset) const;
+
+  const Problem& problem_;
+  std::vector<BufferId> movable_;
+  std::vector<std::vector<BufferId>> neighbours_;  ///< movable buffers that share a step
+  std::vector<std::vector<BufferId>> fixed_;       ///< fixed ones that do, by offset
+  std::vector<std::vector<BufferId>> partners_;    ///< in-place parents and children
+  Placement placement_;
+  int64_t work_ = 0;
+};
+
+}  // namespace spyre
