@@ -226,17 +226,20 @@ class Reduction final : public FastKernel {
     }
   }
 
-  /// One value in all lanes of a reduced stick, else a value for each.
-  void store(const Results& results, const Coordinate& local, const float* lanes,
-             const Places& places) const {
+  /// Rounds, once: one value to all lanes of a reduced stick, else each lane its own.
+  void store(const Results& results, const Coordinate& local, float* lanes, const Places& places) const {
     const Geometry& out = shape_.output();
-    std::array<std::byte, 128> stick;
-    uint32_t bits = 0;
+    if (along_) {
+      std::fill_n(lanes, out.lanes, lanes[0]);
+    }
     for (int64_t lane = 0; lane < out.lanes; ++lane) {
-      if (!along_ || lane == 0) {
-        bits = encode_element(out.format, without_nan_sign(factor_ * lanes[lane]));
-      }
-      std::memcpy(stick.data() + lane * out.element, &bits, out.element);
+      lanes[lane] = without_nan_sign(factor_ * lanes[lane]);
+    }
+    std::array<std::byte, 128> stick;
+    if (out.format == DataFormat::SEN169_FP16) {
+      shape_.vectors->narrow(lanes, stick.data(), out.lanes);
+    } else {
+      std::memcpy(stick.data(), lanes, stick.size());
     }
     for (const int writer : results.writers) {
       std::byte* base = Unit{writer, results.box}.base(shape_, places, shape_.op().output);

@@ -11,6 +11,7 @@
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "spyre/device/exec/vector_kernels.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -86,17 +87,20 @@ HWY_INLINE void load_pair(const uint16_t* codes, hn::Vec<DFloat>& first, hn::Vec
 HWY_INLINE void store_pair(hn::Vec<DFloat> first, hn::Vec<DFloat> second, uint16_t* codes) {
   const hn::ScalableTag<int16_t> d;
   const DBits wide;
-  const auto magnitude = [&](hn::Vec<DFloat> v) HWY_ATTR {
-    // Saturation does the rest: what is too large becomes 0x7FFF, what is too small stays negative.
-    const auto bits = hn::And(hn::BitCast(wide, v), hn::Set(wide, 0x7FFF'FFFF));
-    return hn::ShiftRight<14>(hn::Add(bits, hn::Set(wide, (1 << 13) - kSen169Fp32Rebias)));
-  };
-  const auto upper = [&](hn::Vec<DFloat> v) HWY_ATTR {
-    return hn::ShiftRight<16>(hn::BitCast(wide, hn::IfThenZeroElse(hn::IsNaN(v), v)));
-  };
-  const auto code = hn::Max(hn::ReorderDemote2To(d, magnitude(first), magnitude(second)), hn::Zero(d));
-  const auto sign = hn::And(hn::ReorderDemote2To(d, upper(first), upper(second)), hn::Set(d, INT16_MIN));
-  hn::StoreU(hn::Or(code, sign), d, reinterpret_cast<int16_t*>(codes));
+  const auto absolute = hn::Set(wide, 0x7FFF'FFFF);
+  const auto a = hn::BitCast(wide, first), b = hn::BitCast(wide, second);
+  const auto low = hn::And(a, absolute), high = hn::And(b, absolute);
+  // Saturation does the rest: what is too large becomes 0x7FFF, what is too small stays negative.
+  const auto round = hn::Set(wide, (1 << 13) - kSen169Fp32Rebias);
+  const auto magnitude = hn::Max(hn::ReorderDemote2To(d, hn::ShiftRight<14>(hn::Add(low, round)),
+                                                      hn::ShiftRight<14>(hn::Add(high, round))),
+                                 hn::Zero(d));
+  auto sign = hn::ReorderDemote2To(d, a, b);  // saturated, too: only the sign is meant
+  if (HWY_UNLIKELY(!hn::AllFalse(wide, hn::Gt(hn::Max(low, high), hn::Set(wide, 0x7F80'0000))))) {
+    sign = hn::ReorderDemote2To(d, hn::IfThenZeroElse(hn::Gt(low, hn::Set(wide, 0x7F80'0000)), a),
+                                hn::IfThenZeroElse(hn::Gt(high, hn::Set(wide, 0x7F80'0000)), b));
+  }
+  hn::StoreU(hn::Or(magnitude, hn::And(sign, hn::Set(d, INT16_MIN))), d, reinterpret_cast<int16_t*>(codes));
 }
 
 /// Brings a pair into the order of memory.
@@ -178,14 +182,15 @@ struct Int32 {
 /// `kSplats` has a bit for each input of which one element stands for the whole run; one function per choice,
 /// so that the loop over a run neither asks nor loads them again.
 template <class Format, class Row, unsigned kSplats = 0>
-void pointwise_tile(const PointwiseTile& tile) {
+void pointwise_tile(const PointwiseTile& given) {
+  const PointwiseTile tile = given;  // of our own: results cannot overwrite it
   constexpr int kInputs = Row::kInputs, kPart = Format::kPart;
   using T = typename Format::T;
   if constexpr (kSplats + 1 < (1u << kInputs)) {
     unsigned splats = 0;
     for (int i = 0; i < kInputs; ++i) splats |= tile.splat[i] ? 1u << i : 0;
     if (splats != kSplats) {
-      return pointwise_tile<Format, Row, kSplats + 1>(tile);
+      return pointwise_tile<Format, Row, kSplats + 1>(given);
     }
   }
   constexpr int64_t kPartBytes = kPart * 128 / Format::kStick;
@@ -262,8 +267,12 @@ void fold_sticks(const FoldTile& tile, int64_t offset, float* acc) {
   constexpr int kStick = Format::kStick, kPart = Format::kPart;
   alignas(64) float value[kPart];
   for (int64_t i = 0; i < tile.count; ++i) {
+    // Sticks of one result may lie pages apart, where no processor looks ahead by itself.
+    const int64_t ahead = i + 1 < tile.count ? tile.stride : 0;
     for (int r = 0; r < tile.rows; ++r) {
       const std::byte* stick = tile.first[r] + offset + i * tile.stride;
+      hwy::Prefetch(stick + ahead);
+      hwy::Prefetch(stick + ahead + 64);
       for (int part = 0; part < kStick; part += kPart) {
         Format::load(stick + part * 128 / kStick, value);
         float* sum = acc + r * kStick + part;

@@ -29,7 +29,7 @@ using PointwiseKernel = void (*)(const PointwiseTile& tile);
 
 /// Sticks that fold lane by lane, for up to kFoldRows results at a time: neighbours in memory share its
 /// pages.
-inline constexpr int kFoldRows = 16;
+inline constexpr int kFoldRows = 32;
 struct FoldTile {
   const std::byte* first[kFoldRows] = {};  ///< of each result
   int rows = 0;
