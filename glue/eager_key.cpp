@@ -30,7 +30,7 @@ enum class Tag : int64_t {
 size_t settings_fingerprint() {
   size_t hash = 0;
   for (const Setting& setting : all_settings()) {
-    if (!setting.changes_code || !setting.implemented) {
+    if (!setting.changes_code) {
       continue;
     }
     hash = hash * 31 + std::hash<std::string>()(to_string(unwrap(read_setting(setting.name))));

@@ -69,6 +69,13 @@ std::vector<std::string> OpEmitter::reduced_loops() const {
   return names;
 }
 
+int64_t OpEmitter::extent(std::string_view name) const {
+  const auto loop = std::find_if(node_.loops.begin(), node_.loops.end(),
+                                 [&](const Loop& l) { return l.name == name; });
+  SPYRE_CHECK(loop != node_.loops.end(), "a loop of the node");
+  return loop->extent;
+}
+
 bool OpEmitter::uses(const Operand& operand, std::string_view loop) const {
   return operand.access && operand.access->index.symbols().contains(std::string(loop));
 }

@@ -59,6 +59,7 @@ class OpEmitter {
   const Node& node() const { return node_; }
   /// Reduced loops of the node with more than one iteration.
   std::vector<std::string> reduced_loops() const;
+  int64_t extent(std::string_view loop) const;
   bool uses(const Operand& operand, std::string_view loop) const;
 
   Error refuse(std::string_view message) const;

@@ -473,7 +473,9 @@ Result<Operand> select_reduction(OpEmitter& emit, const Instruction& instruction
         // A value that does not change along the loop: its sum is a multiple, its extremes are itself.
         if (emit.uses(result, loop)) {
           result = emit.reduce(name, {result}, {loop}, instruction.attributes);
-        } else if (name == "sum" || name == "prod") {
+        } else if (name == "sum") {
+          result = emit.op("mul", {result, number(emit, static_cast<double>(emit.extent(loop)), result)});
+        } else if (name == "prod") {
           return emit.refuse(fmt::format("'{}' of a value that does not depend on '{}'", kind, loop));
         }
       }
