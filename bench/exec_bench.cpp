@@ -2,6 +2,7 @@
 //
 //     exec_bench                         every case, a table
 //     exec_bench --json                  the same as JSON lines
+//     exec_bench --overheads             what counting and checking add, against their goals
 //     exec_bench --serve                 reads case names from stdin, answers each with one timed run as a
 //     JSON
 //                                        line; exec_vs_torch.py alternates it with PyTorch this way
@@ -9,11 +10,12 @@
 // Before a case gives a number, a part of its results (the first sticks of every core) is computed by the
 // interpreter and compared byte for byte.
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -21,6 +23,7 @@
 #include <random>
 
 #include "spyre/base/thread_pool.h"
+#include "spyre/device/exec/checked_run.h"
 #include "spyre/device/exec/executor.h"
 #include "spyre/program/read_program.h"
 #include "spyre/program/test_artifact.h"
@@ -31,7 +34,7 @@ namespace {
 using namespace exec;               // NOLINT: a program of its own
 using namespace testing_artifacts;  // NOLINT: writes artifacts as the tests do
 
-/// A card's memory in two host allocations.
+/// A card's memory, allocated as the card does it: with huge pages where the system has them.
 class BenchMemory final : public CardMemory {
  public:
   explicit BenchMemory(size_t hbm_bytes) : hbm_(allocate(hbm_bytes)), hbm_bytes_(hbm_bytes) {}
@@ -72,7 +75,11 @@ class BenchMemory final : public CardMemory {
   using Block = std::unique_ptr<std::byte[], Free>;
 
   static Block allocate(size_t bytes) {
-    return Block(static_cast<std::byte*>(std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096)));
+    constexpr size_t kHugePage = 2u << 20;
+    const size_t rounded = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+    void* block = std::aligned_alloc(kHugePage, rounded);
+    madvise(block, rounded, MADV_HUGEPAGE);
+    return Block(static_cast<std::byte*>(block));
   }
   std::byte* lx(int core) {
     Block& block = lx_.at(core);
@@ -143,9 +150,9 @@ Program make_program(const OpSpec& op) {
   return {std::move(program), std::move(prepared)};
 }
 
-void run(const Program& p, CardMemory& memory) {
+void run(const Program& p, CardMemory& memory, bool count = true) {
   PathCounts paths;
-  const auto counts = p.prepared->execute({}, memory, {.paths = &paths});
+  const auto counts = p.prepared->execute({}, memory, {.count = count, .paths = &paths});
   if (!counts.ok() || paths.interpreted != 0) {
     throw std::runtime_error(counts.ok() ? "the interpreter ran" : counts.error().to_string());
   }
@@ -170,12 +177,19 @@ bool run_checked(const Program& p, CardMemory& memory) {
   return expected.matches();
 }
 
+double now(clockid_t clock) {
+  timespec time;
+  clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
 struct Case {
   std::string name;
   double flops = 0, bytes = 0;  ///< of one run; bytes are those of tensors in HBM
   size_t hbm_bytes = 0;
   std::vector<OpSpec> ops;
 
+  clockid_t clock = CLOCK_MONOTONIC;
   std::vector<Program> programs = {};
   std::unique_ptr<BenchMemory> memory = nullptr;
 
@@ -205,12 +219,28 @@ struct Case {
     memory.reset();
   }
 
-  double seconds() {
-    const auto begin = std::chrono::steady_clock::now();
-    for (const Program& p : programs) {
+  /// One timed run.
+  double seconds(bool count = true) {
+    return timed([&](const Program& p) { run(p, *memory, count); });
+  }
+
+  /// The same with the checker looking at every launch first.
+  double seconds_checked(Checker& checker) {
+    return timed([&](const Program& p) {
+      if (const CheckedRun checked = check_launch(*p.program, {}, checker); !checked.clean()) {
+        throw std::runtime_error(name + ": " + to_string(checked.findings.front()));
+      }
       run(p, *memory);
+    });
+  }
+
+  template <typename Run>
+  double timed(Run&& run_one) {
+    const double begin = now(clock);
+    for (const Program& p : programs) {
+      run_one(p);
     }
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return now(clock) - begin;
   }
 };
 
@@ -353,21 +383,58 @@ int report(std::vector<Case>& cases, const std::string& only, int rounds, bool j
   return 0;
 }
 
+/// Medians of the ratios of neighbouring runs: counts against none, checker against none. 1 where a goal is
+/// missed.
+int report_overheads(std::vector<Case>& cases, const std::string& only, int rounds) {
+  constexpr double kCountGoal = 1.03, kCheckGoal = 10;
+  bool missed = false;
+  for (Case& c : cases) {
+    if (!only.empty() && c.name != only) {
+      continue;
+    }
+    c.open();
+    Checker checker;
+    checker.note_host_write(0, c.hbm_bytes, "everything");
+    std::vector<double> counted, checked;
+    for (int i = 0; i < rounds; ++i) {
+      const double plain = c.seconds(false);
+      counted.push_back(c.seconds() / plain);
+      checked.push_back(c.seconds_checked(checker) / plain);
+    }
+    c.close();
+    const double count = median(counted), check = median(checked);
+    missed |= count > kCountGoal || check > kCheckGoal;
+    std::cout << fmt::format("{:16} with counts x {:.3f} (goal {})   with checker x {:.3f} (goal {}){}",
+                             c.name, count, kCountGoal, check, kCheckGoal,
+                             count > kCountGoal || check > kCheckGoal ? "   missed" : "")
+              << std::endl;
+  }
+  return missed ? 1 : 0;
+}
+
 }  // namespace
 
 int main_of(int argc, char** argv) {
   CLI::App app("Speed of the emulated card");
   int threads = 2, rounds = 7;
-  bool json = false, serving = false;
+  bool json = false, serving = false, overheads = false, cpu = false;
   std::string only;
   app.add_option("--threads", threads, "host threads");
   app.add_option("--rounds", rounds, "runs per case; the median counts");
   app.add_option("--case", only, "one case");
+  app.add_flag("--cpu", cpu, "processor time instead of wall time: on machines that others use");
   app.add_flag("--json", json, "JSON lines");
+  app.add_flag("--overheads", overheads, "what counting and checking add");
   app.add_flag("--serve", serving, "answer case names from stdin");
   CLI11_PARSE(app, argc, argv);
   set_parallel_threads(threads);
   std::vector<Case> cases = all_cases();
+  for (Case& c : cases) {
+    c.clock = cpu ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
+  }
+  if (overheads) {
+    return report_overheads(cases, only, rounds);
+  }
   return serving ? serve(cases) : report(cases, only, rounds, json);
 }
 

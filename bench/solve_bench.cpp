@@ -26,7 +26,7 @@
 #include "spyre/solve/text.h"
 #include "spyre/solve/validate.h"
 
-namespace spyre {
+namespace spyre::solve {
 namespace {
 
 struct Timed {
@@ -95,7 +95,7 @@ void scaling(int largest, int rounds) {
 }
 
 }  // namespace
-}  // namespace spyre
+}  // namespace spyre::solve
 
 int main(int argc, char** argv) {
   CLI::App app("How fast buffers are placed, and how good the placements are.", "solve_bench");
@@ -105,7 +105,7 @@ int main(int argc, char** argv) {
   app.add_option("--largest", largest, "Most buffers of the scaling table")->capture_default_str();
   app.add_option("--corpus", corpus, "Folder with the public instances")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
-  spyre::public_instances(corpus + "/minimalloc", rounds);
-  spyre::scaling(largest, rounds);
+  spyre::solve::public_instances(corpus + "/minimalloc", rounds);
+  spyre::solve::scaling(largest, rounds);
   return 0;
 }

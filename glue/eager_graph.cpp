@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "glue/storage.h"
 #include "glue/tensor_access.h"
 #include "spyre/base/error.h"
 #include "spyre/layout/device_layout.h"
@@ -39,6 +40,16 @@ void GraphBuilder::add_result(const at::Tensor& written) {
   graph_.results.push_back(results_.back());
 }
 
+namespace {
+
+/// Logical elements of the whole storage, of which the tensor may be a part.
+int64_t elements_of_storage(const at::Tensor& tensor) {
+  const StorageContext* context = context_of(*tensor.storage().unsafeGetStorageImpl());
+  return context != nullptr && context->image ? context->image->numel : 0;
+}
+
+}  // namespace
+
 BufferId GraphBuilder::input(const at::Tensor& tensor) {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (same_view(inputs_[i], tensor)) {
@@ -50,6 +61,7 @@ BufferId GraphBuilder::input(const at::Tensor& tensor) {
                 .size = tensor.sizes().vec(),
                 .stride = tensor.strides().vec(),
                 .offset = tensor.storage_offset(),
+                .storage = elements_of_storage(tensor),
                 .is_input = true,
                 .layout = layout_of(tensor)};
   // An expanded dimension is the same elements over and over: one is enough.

@@ -113,6 +113,9 @@ class Writer {
     add(Tag::kTensor, type);
     words.push_back(tensor.device().index());
     words.push_back(tensor.storage_offset());
+    // Whether anything lies behind the tensor's last stick decides how it may be written.
+    const StorageContext* context = context_of(*tensor.storage().unsafeGetStorageImpl());
+    words.push_back(context != nullptr && context->image ? context->image->numel : 0);
     words.push_back(alias(tensor));
     ints(tensor.sizes());
     ints(tensor.strides());

@@ -17,47 +17,48 @@ namespace {
 struct Options {
   std::vector<std::string> inputs;
   std::string solver = "portfolio";
-  int64_t budget = spyre::Deadline::kDefaultUnits;
+  int64_t budget = spyre::solve::Deadline::kDefaultUnits;
   int64_t capacity = 0;
-  int64_t align = spyre::kPlacementAlign.count();
+  int64_t align = spyre::solve::kPlacementAlign.count();
   bool json = false;
 };
 
-spyre::Result<spyre::Problem> read_problem(const std::string& input, const Options& options) {
+spyre::Result<spyre::solve::Problem> read_problem(const std::string& input, const Options& options) {
   SPYRE_ASSIGN_OR_RETURN(const std::string text, spyre::read_text(input));
-  if (!input.ends_with(".csv")) return spyre::parse_problem(text, input);
-  return spyre::parse_allocation_csv(text, input, spyre::Bytes(options.capacity),
-                                     spyre::Bytes(options.align));
+  if (!input.ends_with(".csv")) return spyre::solve::parse_problem(text, input);
+  return spyre::solve::parse_allocation_csv(text, input, spyre::Bytes(options.capacity),
+                                            spyre::Bytes(options.align));
 }
 
-std::string to_json(const spyre::Problem& problem, const spyre::Solution& solution) {
+std::string to_json(const spyre::solve::Problem& problem, const spyre::solve::Solution& solution) {
   spyre::Json offsets = spyre::Json::object();
   for (size_t i = 0; i < problem.buffers.size(); ++i) {
     const auto& offset = solution.placement.offset[i];
     offsets[problem.buffers[i].name] = offset.has_value() ? spyre::Json(offset->count()) : spyre::Json();
   }
   const spyre::Json out = {{"offsets", offsets},
-                           {"saved", spyre::bytes_saved(problem, solution.placement).count()},
-                           {"at_stake", spyre::bytes_at_stake(problem).count()},
+                           {"saved", spyre::solve::bytes_saved(problem, solution.placement).count()},
+                           {"at_stake", spyre::solve::bytes_at_stake(problem).count()},
                            {"optimal", solution.optimal},
                            {"work", solution.work}};
   return out.dump() + "\n";
 }
 
-std::string to_text(const spyre::Problem& problem, const spyre::Solution& solution) {
+std::string to_text(const spyre::solve::Problem& problem, const spyre::solve::Solution& solution) {
   const spyre::Bytes off_chip =
-      spyre::bytes_at_stake(problem) - spyre::bytes_saved(problem, solution.placement);
-  return spyre::print_placement(problem, solution.placement) +
+      spyre::solve::bytes_at_stake(problem) - spyre::solve::bytes_saved(problem, solution.placement);
+  return spyre::solve::print_placement(problem, solution.placement) +
          fmt::format("off-chip traffic {} B ({}), at least {} B; work {}\n", off_chip.count(),
                      solution.optimal ? "proven least" : "not proven least",
-                     spyre::unavoidable_off_chip(problem).count(), solution.work);
+                     spyre::solve::unavoidable_off_chip(problem).count(), solution.work);
 }
 
 spyre::Status run(const std::string& input, const Options& options) {
-  SPYRE_ASSIGN_OR_RETURN(const spyre::Problem problem, read_problem(input, options));
-  SPYRE_ASSIGN_OR_RETURN(const spyre::Solution solution,
-                         spyre::place(problem, options.solver, spyre::Deadline(options.budget)));
-  SPYRE_TRY(spyre::validate(problem, solution.placement));
+  SPYRE_ASSIGN_OR_RETURN(const spyre::solve::Problem problem, read_problem(input, options));
+  SPYRE_ASSIGN_OR_RETURN(
+      const spyre::solve::Solution solution,
+      spyre::solve::place(problem, options.solver, spyre::solve::Deadline(options.budget)));
+  SPYRE_TRY(spyre::solve::validate(problem, solution.placement));
   const std::string out = options.json ? to_json(problem, solution) : to_text(problem, solution);
   std::fputs(out.c_str(), stdout);
   return spyre::Status();
@@ -72,7 +73,7 @@ int main(int argc, char** argv) {
       ->required()
       ->check(CLI::ExistingFile);
   std::vector<std::string> names;
-  for (const spyre::SolverRow& row : spyre::all_solvers()) names.emplace_back(row.name);
+  for (const spyre::solve::SolverRow& row : spyre::solve::all_solvers()) names.emplace_back(row.name);
   app.add_option("-s,--solver", options.solver, "Which solver")
       ->check(CLI::IsMember(names))
       ->capture_default_str();

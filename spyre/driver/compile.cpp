@@ -4,6 +4,7 @@
 
 #include "spyre/base/settings.h"
 #include "spyre/opspec/lower.h"
+#include "spyre/passes/align_divisions.h"
 #include "spyre/passes/assign_layouts.h"
 #include "spyre/passes/divide_nodes.h"
 #include "spyre/passes/eliminate_dead_code.h"
@@ -20,7 +21,7 @@ Status without_failure(Graph& graph, void (*pass)(Graph&)) {
 }
 
 // The whole compiler, in the order it runs.
-Status optimize(Graph& graph, const CompileOptions& options, PassLog& log) {
+Status optimize(Graph& graph, const CompileOptions& options, PassLog& log, ScratchpadPlan& scratchpad) {
   SPYRE_TRY(log.run("eliminate-dead-code", graph,
                     [](Graph& g) { return without_failure(g, eliminate_dead_code); }));
   SPYRE_TRY(log.run("select-ops", graph, select_ops));
@@ -30,6 +31,14 @@ Status optimize(Graph& graph, const CompileOptions& options, PassLog& log) {
   // Only now is it known where dimensions end, and with it which loops are two.
   SPYRE_TRY(log.run("cut-loops", graph, cut_loops));
   SPYRE_TRY(log.run("divide-work", graph, [&](Graph& g) { return divide_nodes(g, options.cores); }));
+  // What a core holds follows from the division; what LX does not take lies in the pool.
+  if (options.lx_planning) {
+    SPYRE_TRY(log.run("align-divisions", graph, [&](Graph& g) { return align_divisions(g, options.cores); }));
+    SPYRE_TRY(log.run("plan-scratchpad", graph, [&](Graph& g) -> Status {
+      SPYRE_ASSIGN_OR_RETURN(scratchpad, plan_scratchpad(g, options.scratchpad));
+      return Status();
+    }));
+  }
   return log.run("plan-pool", graph, plan_pool);
 }
 
@@ -66,16 +75,21 @@ Status complete_layouts(Graph& graph) {
 Result<CompileOptions> CompileOptions::from_environment() {
   CompileOptions options;
   SPYRE_ASSIGN_OR_RETURN(options.cores, read_int("SENCORES"));
+  SPYRE_ASSIGN_OR_RETURN(options.lx_planning, read_bool("LX_PLANNING"));
+  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.solver, read_string("LAYOUT_SOLVER"));
+  SPYRE_ASSIGN_OR_RETURN(const double back_end_fraction, read_float("DXP_LX_FRAC_AVAIL"));
+  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.capacity, usable_lx(back_end_fraction));
   return options;
 }
 
 Result<CompiledGraph> compile(Graph graph, const CompileOptions& options, PassLog& log) {
-  SPYRE_TRY(optimize(graph, options, log));
+  ScratchpadPlan scratchpad;
+  SPYRE_TRY(optimize(graph, options, log, scratchpad));
   SPYRE_TRY(complete_layouts(graph));
   SPYRE_ASSIGN_OR_RETURN(const Kernel kernel, lower_to_kernel(graph));
   SPYRE_ASSIGN_OR_RETURN(Bundle bundle, write_bundle(kernel));
   std::vector<KernelArgument> arguments = arguments_of(graph);
-  return CompiledGraph{std::move(graph), std::move(bundle), std::move(arguments)};
+  return CompiledGraph{std::move(graph), std::move(bundle), std::move(arguments), std::move(scratchpad)};
 }
 
 Result<CompiledGraph> compile(Graph graph, const CompileOptions& options) {

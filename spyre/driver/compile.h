@@ -7,12 +7,15 @@
 #include "spyre/codegen/superdsc/bundle.h"
 #include "spyre/driver/pass_log.h"
 #include "spyre/graph/graph.h"
+#include "spyre/passes/plan_scratchpad.h"
 
 /// The compiler: a graph in, the artifacts of one bundle out.
 namespace spyre {
 
 struct CompileOptions {
-  int64_t cores = 32;  ///< SENCORES
+  int64_t cores = 32;            ///< SENCORES
+  bool lx_planning = true;       ///< LX_PLANNING
+  ScratchpadOptions scratchpad;  ///< LAYOUT_SOLVER, DXP_LX_FRAC_AVAIL
   /// The options that the environment asks for. Refused: values out of range.
   static Result<CompileOptions> from_environment();
 };
@@ -32,6 +35,7 @@ struct CompiledGraph {
   Graph graph;  ///< after all passes
   Bundle bundle;
   std::vector<KernelArgument> arguments;  ///< inputs, outputs, constants
+  ScratchpadPlan scratchpad;              ///< empty without LX planning
 };
 
 /// Runs every pass and writes the bundle. Refusals say which pass refused what, where it comes from and what

@@ -84,6 +84,7 @@ struct Loop {
   int64_t extent = 1;
   bool reduced = false;
   int64_t split = 1;  ///< into how many slices the cores cut it
+  int64_t step = 0;   ///< cores from one slice to the next; 0: the default (core_map.h)
 
   friend bool operator==(const Loop&, const Loop&) = default;
 };

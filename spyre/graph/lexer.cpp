@@ -8,7 +8,7 @@
 namespace spyre {
 namespace {
 
-constexpr std::string_view kMarks = "{}[]():;,=+-*/";
+constexpr std::string_view kMarks = "{}[]():;,=+-*/@";
 constexpr int kDeepestExpression = 64;
 
 bool is_word_start(char c) {

@@ -27,6 +27,9 @@ class StickRules {
     const OpInfo* info = find_op(op_.op.op);
     if (info != nullptr && info->family == OpFamily::kConversion) SPYRE_TRY(conversion());
     if (op_.op.op == "identity" && copies_into_other_stick()) return restickify();
+    if (!op_.op.indices.empty() && output_ != nullptr && output_->lane < 0) {
+      return unsupported("a gather or scatter moves whole sticks of each row");
+    }
     return pointwise();
   }
 

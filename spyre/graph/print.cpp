@@ -47,6 +47,7 @@ std::string loops_text(const std::vector<Loop>& loops) {
     reduced = reduced || loops[i].reduced;
     text += fmt::format("{}: {}", loops[i].name, loops[i].extent);
     if (loops[i].split != 1) text += fmt::format("/{}", loops[i].split);
+    if (loops[i].step != 0) text += fmt::format("@{}", loops[i].step);
   }
   return text;
 }

@@ -1,6 +1,8 @@
 #include "spyre/layout/element_map.h"
 
 #include <fmt/format.h>
+#include <initializer_list>
+#include <limits>
 
 #include <algorithm>
 #include <utility>
@@ -22,6 +24,20 @@ std::vector<MapAxis> standard_axes(const DeviceLayout& layout) {
   return axes;
 }
 
+/// Rows shorter than what an arrangement spreads leave its coarse digits at zero: a step of one would be past
+/// the end of the row, that is, in another row. Such a digit carries data at position 0 only.
+void clip_to_row(std::vector<MapAxis>& axes, int64_t lane_stride, std::initializer_list<size_t> digits) {
+  const auto is_digit = [&](size_t i) { return std::find(digits.begin(), digits.end(), i) != digits.end(); };
+  int64_t row = std::numeric_limits<int64_t>::max();
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (!is_digit(i) && axes[i].extent > 1 && axes[i].host_stride > lane_stride)
+      row = std::min(row, axes[i].host_stride);
+  }
+  for (const size_t i : digits) {
+    if (axes[i].host_stride >= row) axes[i].host_stride = -1;
+  }
+}
+
 /// Groups of 4 of the two halves of a stick take turns.
 Result<std::vector<MapAxis>> narrowed_axes(const DeviceLayout& layout) {
   std::vector<MapAxis> axes = standard_axes(layout);
@@ -36,6 +52,7 @@ Result<std::vector<MapAxis>> narrowed_axes(const DeviceLayout& layout) {
   axes.push_back({stick.extent / 8, 4 * stick.host_stride, 8});
   axes.push_back({2, stick.extent / 2 * stick.host_stride, 4});
   axes.push_back({4, stick.host_stride, 1});
+  clip_to_row(axes, stick.host_stride, {axes.size() - 3, axes.size() - 2, axes.size() - 1});
   return axes;
 }
 
@@ -57,6 +74,7 @@ Result<std::vector<MapAxis>> widened_axes(const DeviceLayout& layout) {
   axes[tile_at] = {tile.extent / 2, 2 * tile.host_stride, 2 * tile.device_stride};
   axes.insert(axes.begin() + static_cast<int64_t>(tile_at) + 1,
               MapAxis{2, 4 * stick.host_stride, tile.device_stride});
+  clip_to_row(axes, stick.host_stride, {tile_at, tile_at + 1, axes.size() - 2, axes.size() - 1});
   return axes;
 }
 

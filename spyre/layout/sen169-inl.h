@@ -31,35 +31,36 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<DTo> sen169_from_fp32_bits(D d, DTo to, hwy::
   return hn::DemoteTo(to, hn::Or(sign, code));
 }
 
-/// The fp32 bits of codes that stand, sign-extended, 14 bits up in their lanes; what is below them is
-/// ignored. Without `kNan` the code for NaN comes out as a number: for callers that looked first.
-template <bool kNan, class D>
-HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> fp32_bits_from_raised(D d, hwy::HWY_NAMESPACE::Vec<D> raised) {
+/// The upper 16 of the 32 bits of codes widened to fp32, and the lower 16: full vectors of 16-bit lanes, for
+/// callers that put the halves side by side. NaN comes out quiet, with its sign and some payload.
+template <class D>
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> fp32_upper_half_from_sen169(D d, hwy::HWY_NAMESPACE::Vec<D> code) {
   namespace hn = hwy::HWY_NAMESPACE;
-  // The sign is in place. The magnitude lacks a constant: none for zero, one of its own for NaN.
-  const auto code = hn::And(raised, hn::Set(d, static_cast<int32_t>(0x8000'0000u) | (0x7FFF << 14)));
-  const auto magnitude = hn::And(code, hn::Set(d, 0x7FFF << 14));
-  auto lack = hn::IfThenElseZero(hn::Ne(magnitude, hn::Zero(d)), hn::Set(d, kSen169Fp32Rebias));
-  if constexpr (kNan) {
-    const auto nan = hn::Eq(magnitude, hn::Set(d, 0x7FFF << 14));
-    lack = hn::IfThenElse(nan, hn::Set(d, 0x7FC0'0000 - (0x7FFF << 14)), lack);
-  }
-  return hn::Add(code, lack);
+  const auto magnitude = hn::And(code, hn::Set(d, 0x7FFF));
+  const auto nan = hn::Eq(magnitude, hn::Set(d, 0x7FFF));
+  const auto lack =
+      hn::IfThenElse(nan, hn::Set(d, 0x7FC0 - (0x7FFF >> 2)), hn::Set(d, kSen169Fp32Rebias >> 16));
+  const auto shifted = hn::And(hn::ShiftRight<2>(code), hn::Set(d, static_cast<int16_t>(0x9FFF)));
+  return hn::Add(shifted, hn::IfThenElseZero(hn::Ne(magnitude, hn::Zero(d)), lack));
+}
+template <class D>
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> fp32_lower_half_from_sen169(D, hwy::HWY_NAMESPACE::Vec<D> code) {
+  return hwy::HWY_NAMESPACE::ShiftLeft<14>(code);
 }
 
 /// The fp32 bits of codes. `DFrom` has as many lanes, 16 bits each, unsigned.
-template <bool kNan = true, class DFrom, class D>
+template <class DFrom, class D>
 HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> fp32_bits_from_sen169(DFrom, D d, hwy::HWY_NAMESPACE::Vec<DFrom> v) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::RebindToSigned<DFrom> from;
-  return fp32_bits_from_raised<kNan>(d, hn::ShiftLeft<14>(hn::PromoteTo(d, hn::BitCast(from, v))));
-}
-
-/// Whether some code stands for NaN.
-template <class D>
-HWY_INLINE bool has_sen169_nan(D d, hwy::HWY_NAMESPACE::Vec<D> v) {
-  namespace hn = hwy::HWY_NAMESPACE;
-  return !hn::AllFalse(d, hn::Eq(hn::Or(v, hn::Set(d, 0x8000)), hn::Set(d, 0xFFFF)));
+  const auto raised = hn::ShiftLeft<14>(hn::PromoteTo(d, hn::BitCast(from, v)));
+  // The sign is in place. The magnitude lacks a constant: none for zero, one of its own for NaN.
+  const auto code = hn::And(raised, hn::Set(d, static_cast<int32_t>(0x8000'0000u) | (0x7FFF << 14)));
+  const auto magnitude = hn::And(code, hn::Set(d, 0x7FFF << 14));
+  const auto nan = hn::Eq(magnitude, hn::Set(d, 0x7FFF << 14));
+  const auto lack =
+      hn::IfThenElse(nan, hn::Set(d, 0x7FC0'0000 - (0x7FFF << 14)), hn::Set(d, kSen169Fp32Rebias));
+  return hn::Add(code, hn::IfThenElseZero(hn::Ne(magnitude, hn::Zero(d)), lack));
 }
 
 }  // namespace HWY_NAMESPACE

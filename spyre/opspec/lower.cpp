@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "spyre/graph/core_map.h"
 #include "spyre/graph/normal_op.h"
 #include "spyre/ops/ops.h"
 
@@ -21,7 +22,8 @@ class OpLowering {
 
   Result<OpSpec> run() {
     SPYRE_TRY(normalize());
-    order_loops();
+    order_ = iteration_order(normal_);
+    const std::vector<int64_t> steps = core_steps(normal_);
     spec_.op = restickify_ ? "ReStickifyOpHBM" : normal_.op.op;
     const OpInfo* info = find_op(spec_.op);
     SPYRE_CHECK(info != nullptr, fmt::format("'{}' is an op function", spec_.op));
@@ -31,12 +33,12 @@ class OpLowering {
       const Loop& l = loops()[static_cast<size_t>(loop)];
       spec_.iteration_space.push_back(
           {.symbol = l.name, .extent = l.extent, .split = l.split, .dynamic = {}});
+      spec_.core_id_to_work_slice.emplace_back(l.name, work_slice(steps[static_cast<size_t>(loop)], l.split));
     }
     for (size_t i = 0; i < normal_.op.indices.size(); ++i)
       add(normal_.op.indices[i].second, normal_.index(i), true);
     for (size_t i = 0; i < normal_.op.inputs.size(); ++i) add(normal_.op.inputs[i], normal_.input(i), true);
     add(normal_.op.output, normal_.output(), false);
-    spec_.core_id_to_work_slice = default_core_map(spec_.iteration_space, normal_.op.is_matmul());
     add_origin();
     return std::move(spec_);
   }
@@ -114,29 +116,6 @@ class OpLowering {
       access.lane = 0;
       access.dims.insert(access.dims.begin(), {.size = 1, .loop = 0, .tile = true});
     }
-  }
-
-  // Output loops then reduced ones; for a matmul batches, m, n, k.
-  void order_loops() {
-    std::vector<int> kept, reduced;
-    for (size_t i = 0; i < loops().size(); ++i)
-      (loops()[i].reduced ? reduced : kept).push_back(static_cast<int>(i));
-    if (normal_.op.is_matmul()) {
-      const int n = normal_.output().lane;
-      std::vector<int> batch, m;
-      for (const int loop : kept) {
-        if (loop == n) continue;
-        (normal_.input(0).uses(loop) && !normal_.input(1).uses(loop) ? m : batch).push_back(loop);
-      }
-      // Of several loops that only the left operand has, the innermost is m.
-      batch.insert(batch.end(), m.begin(), m.empty() ? m.end() : m.end() - 1);
-      order_ = batch;
-      if (!m.empty()) order_.push_back(m.back());
-      order_.push_back(n);
-    } else {
-      order_ = kept;
-    }
-    order_.insert(order_.end(), reduced.begin(), reduced.end());
   }
 
   void add(const Access& access, const DeviceAccess& device, bool is_input) {

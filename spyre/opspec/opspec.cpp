@@ -1,5 +1,7 @@
 #include "spyre/opspec/opspec.h"
 
+#include "spyre/graph/core_map.h"
+
 namespace spyre {
 
 std::string_view to_string(Place place) {
@@ -34,18 +36,15 @@ std::vector<std::pair<std::string, Expr>> default_core_map(const std::vector<Ite
                                                            bool matmul) {
   std::vector<std::pair<std::string, Expr>> map;
   for (const IterationDim& dim : space) map.emplace_back(dim.symbol, Expr());
-  const Expr core = Expr::symbol("core_id");
-  int64_t faster_cores = 1;
-  const auto assign = [&](size_t i) {
-    map[i].second = Expr::mod(Expr::floor_div(core, faster_cores), space[i].split);
-    faster_cores *= space[i].split;
-  };
-  const size_t last = space.size() - 1;
-  if (matmul && !space.empty()) assign(last);
-  for (size_t i = 0; i < space.size(); ++i) {
-    if (!matmul || i != last) assign(i);
-  }
+  std::vector<int64_t> splits;
+  for (const IterationDim& dim : space) splits.push_back(dim.split);
+  const std::vector<int64_t> steps = default_core_steps(splits, matmul);
+  for (size_t i = 0; i < space.size(); ++i) map[i].second = work_slice(steps[i], splits[i]);
   return map;
+}
+
+Expr work_slice(int64_t step, int64_t split) {
+  return Expr::mod(Expr::floor_div(Expr::symbol("core_id"), step), split);
 }
 
 int64_t cores_used(const OpSpec& op) {

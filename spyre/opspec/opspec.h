@@ -186,6 +186,9 @@ struct Kernel {
 std::vector<std::pair<std::string, Expr>> default_core_map(const std::vector<IterationDim>& space,
                                                            bool matmul);
 
+/// The slice of a core when neighbouring slices are `step` cores apart.
+Expr work_slice(int64_t step, int64_t split);
+
 /// Cores that take part: the product of all splits.
 int64_t cores_used(const OpSpec& op);
 

@@ -56,7 +56,9 @@ void keep_pairs_together(const Graph& graph, const Node& node, const NormalOp& o
   }
 }
 
-DivisionProblem problem_of(const Graph& graph, const Node& node, const NormalOp& op, int64_t cores) {
+}  // namespace
+
+DivisionProblem division_problem(const Graph& graph, const Node& node, const NormalOp& op, int64_t cores) {
   DivisionProblem problem{.op = fmt::format("{} ({})", node.name, op.op.op), .cores = cores};
   problem.role = op.op.is_matmul() ? OpRole::kMatmul
                  : op.op.reduces   ? OpRole::kReduction
@@ -79,13 +81,11 @@ DivisionProblem problem_of(const Graph& graph, const Node& node, const NormalOp&
   return problem;
 }
 
-}  // namespace
-
 Status divide_nodes(Graph& graph, int64_t cores) {
   for (Node& node : graph.nodes) {
     if (node.loops.empty()) continue;
     SPYRE_ASSIGN_OR_RETURN(const NormalOp op, normalize_op(graph, node, operand_layouts(graph, node)));
-    const Result<Splits> splits = divide_work(problem_of(graph, node, op, cores));
+    const Result<Splits> splits = divide_work(division_problem(graph, node, op, cores));
     if (!splits.ok()) {
       Error error = splits.error();
       if (!node.aten.empty()) error.notes.push_back("it comes from " + node.aten);

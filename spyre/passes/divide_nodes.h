@@ -2,6 +2,8 @@
 
 #include "spyre/base/result.h"
 #include "spyre/graph/graph.h"
+#include "spyre/graph/normal_op.h"
+#include "spyre/passes/division/division_problem.h"
 
 namespace spyre {
 
@@ -13,5 +15,8 @@ namespace spyre {
 ///
 /// Needs layouts and cut loops. Refused: what no division brings within a core's reach.
 Status divide_nodes(Graph& graph, int64_t cores);
+
+/// One node as a problem of division/.
+DivisionProblem division_problem(const Graph& graph, const Node& node, const NormalOp& op, int64_t cores);
 
 }  // namespace spyre

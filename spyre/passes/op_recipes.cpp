@@ -87,7 +87,10 @@ Result<Operand> logarithm(OpEmitter& emit, const Operands& operands) {
   Operand y = emit.hold(emit.op("log", {emit.hold(x, Held::kFp16)}), Held::kFp32);
   for (int step = 0; step < 2; ++step) {
     const Operand e = emit.op("exp", {y});
-    const Operand correction = emit.op("realdiv", {emit.op("sub", {x, e}), emit.op("add", {x, e})});
+    const Operand step_size = emit.op("realdiv", {emit.op("sub", {x, e}), emit.op("add", {x, e})});
+    // Of zero and of infinity the first guess is already right; 0/0 must not spoil it.
+    const Operand correction =
+        emit.op("where3", {emit.op("equal", {step_size, step_size}), step_size, number(emit, 0, x)});
     y = emit.op("add", {y, emit.op("mul", {correction, number(emit, 2, x)})});
   }
   return y;
@@ -207,10 +210,10 @@ const std::map<std::string, Entry, std::less<>>& recipes() {
         }}},
       {"floor", {1, kAsHeld, one("floor")}},
       {"floordiv",
-       {2, kAsHeld,
+       {2, kFp32,
         [](OpEmitter& e, const Operands& x) -> Result<Operand> { return floor_of_quotient(e, x[0], x[1]); }}},
       {"fmod",
-       {2, kAsHeld,
+       {2, kFp32,
         [](OpEmitter& e, const Operands& x) -> Result<Operand> {
           return e.op("sub", {x[0], e.op("mul", {x[1], truncated(e, e.op("realdiv", {x[0], x[1]}))})});
         }}},
@@ -255,7 +258,7 @@ const std::map<std::string, Entry, std::less<>>& recipes() {
       {"reciprocal", {1, kAsHeld, one("reciprocal")}},
       {"relu", {1, kAsHeld, one("relufwd")}},
       {"remainder",
-       {2, kAsHeld,
+       {2, kFp32,
         [](OpEmitter& e, const Operands& x) -> Result<Operand> {
           return e.op("sub", {x[0], e.op("mul", {x[1], floor_of_quotient(e, x[0], x[1])})});
         }}},
@@ -282,7 +285,7 @@ const std::map<std::string, Entry, std::less<>>& recipes() {
       {"trunc",
        {1, kAsHeld, [](OpEmitter& e, const Operands& x) -> Result<Operand> { return truncated(e, x[0]); }}},
       {"truncdiv",
-       {2, kAsHeld,
+       {2, kFp32,
         [](OpEmitter& e, const Operands& x) -> Result<Operand> {
           return truncated(e, e.op("realdiv", {x[0], x[1]}));
         }}},

@@ -5,7 +5,7 @@
 #include "spyre/solve/solvers.h"
 #include "spyre/solve/stacking.h"
 
-namespace spyre {
+namespace spyre::solve {
 namespace {
 
 /// Temperatures of one run: four cycles, each falling geometrically through the range in which a typical loss
@@ -91,4 +91,4 @@ std::unique_ptr<Solver> make_annealing() {
   return std::make_unique<Annealing>();
 }
 
-}  // namespace spyre
+}  // namespace spyre::solve

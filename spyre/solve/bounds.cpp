@@ -7,7 +7,7 @@
 #include "spyre/solve/fluid.h"
 #include "spyre/solve/sections.h"
 
-namespace spyre {
+namespace spyre::solve {
 
 Bytes peak_live_bytes(const Problem& problem) {
   std::map<Step, Bytes> change;
@@ -42,4 +42,4 @@ Bytes unavoidable_off_chip(const Problem& problem) {
   return std::max(Bytes(0), bytes_at_stake(problem) - keepable);
 }
 
-}  // namespace spyre
+}  // namespace spyre::solve

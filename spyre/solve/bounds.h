@@ -2,7 +2,7 @@
 
 #include "spyre/solve/problem.h"
 
-namespace spyre {
+namespace spyre::solve {
 
 /// Bytes of all buffers live at the busiest step, in-place pairs counted twice where they overlap. A capacity
 /// below this spills something, unless hand-overs make up for it.
@@ -13,4 +13,4 @@ Bytes peak_live_bytes(const Problem& problem);
 /// everything. Printed beside every result: the gap between the two is what a better solver could still gain.
 Bytes unavoidable_off_chip(const Problem& problem);
 
-}  // namespace spyre
+}  // namespace spyre::solve

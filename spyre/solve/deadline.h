@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace spyre {
+namespace spyre::solve {
 
 /// How much work a solver may do, counted instead of timed, so that the same problem gives the same plan on
 /// every machine and every day.
@@ -25,4 +25,4 @@ class Deadline {
   int64_t left_;
 };
 
-}  // namespace spyre
+}  // namespace spyre::solve

@@ -5,7 +5,7 @@
 #include "spyre/solve/improve.h"
 #include "spyre/solve/solvers.h"
 
-namespace spyre {
+namespace spyre::solve {
 namespace {
 
 constexpr int64_t kLargestIsland = 1000;  // items; beyond that one relaxation takes too long
@@ -93,4 +93,4 @@ std::unique_ptr<Solver> make_exact() {
   return make_exact(SelectTricks{});
 }
 
-}  // namespace spyre
+}  // namespace spyre::solve

@@ -5,7 +5,7 @@
 #include "spyre/solve/select.h"
 #include "spyre/solve/solver.h"
 
-namespace spyre {
+namespace spyre::solve {
 
 /// Branch and bound that answers at any time and says when its answer is proven best.
 ///
@@ -14,4 +14,4 @@ namespace spyre {
 /// fluid.h for the bound. Islands too large for that are improved window by window (improve.h).
 std::unique_ptr<Solver> make_exact(SelectTricks tricks);
 
-}  // namespace spyre
+}  // namespace spyre::solve

@@ -4,7 +4,7 @@
 #include "spyre/solve/occupancy.h"
 #include "spyre/solve/solvers.h"
 
-namespace spyre {
+namespace spyre::solve {
 namespace {
 
 /// Ascending: a short life with many uses first. In-place partners get a quarter step each, a saved write
@@ -102,4 +102,4 @@ std::unique_ptr<Solver> make_best_fit() {
   return std::make_unique<Fit>(GapPolicy::kSmallestRest);
 }
 
-}  // namespace spyre
+}  // namespace spyre::solve

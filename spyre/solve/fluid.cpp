@@ -4,7 +4,7 @@
 #include <limits>
 #include <queue>
 
-namespace spyre {
+namespace spyre::solve {
 namespace {
 
 constexpr double kFar = std::numeric_limits<double>::infinity();
@@ -122,4 +122,4 @@ void FluidRelaxation::solve(const std::vector<Item>& items) {
   price(items);
 }
 
-}  // namespace spyre
+}  // namespace spyre::solve

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace spyre {
+namespace spyre::solve {
 
 /// What placement would be worth if buffers were fluid: any fraction of a buffer may be kept for a fraction
 /// of its value, and bytes need not be contiguous. No legal placement is worth more, so this is the bound
@@ -71,4 +71,4 @@ class FluidRelaxation {
   int64_t work_ = 0;
 };
 
-}  // namespace spyre
+}  // namespace spyre::solve

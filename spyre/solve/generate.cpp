@@ -8,7 +8,7 @@
 #include "spyre/solve/bounds.h"
 #include "spyre/solve/solvers.h"
 
-namespace spyre {
+namespace spyre::solve {
 namespace {
 
 /// Plain draws from a Mersenne twister: the standard's distributions differ between libraries.
@@ -75,4 +75,4 @@ Problem generate_problem(const GenerateOptions& options, uint64_t seed) {
   return problem;
 }
 
-}  // namespace spyre
+}  // namespace spyre::solve

@@ -4,7 +4,7 @@
 
 #include "spyre/solve/problem.h"
 
-namespace spyre {
+namespace spyre::solve {
 
 /// Knobs for random problems. Every field is a range or a share, so that a test can say in one line what kind
 /// of problem it wants.
@@ -26,4 +26,4 @@ struct GenerateOptions {
 /// A problem that passes check_problem; the same seed gives the same problem.
 Problem generate_problem(const GenerateOptions& options, uint64_t seed);
 
-}  // namespace spyre
+}  // namespace spyre::solve

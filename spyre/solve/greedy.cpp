@@ -3,7 +3,7 @@
 #include "spyre/solve/occupancy.h"
 #include "spyre/solve/solvers.h"
 
-namespace spyre {
+namespace spyre::solve {
 namespace {
 
 /// Where a buffer goes beside the ranges in its way: address 0, else above all of them, else the first hole.
@@ -56,4 +56,4 @@ std::unique_ptr<Solver> make_greedy() {
   return std::make_unique<Greedy>();
 }
 
-}  // namespace spyre
+}  // namespace spyre::solve

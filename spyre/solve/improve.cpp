@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace spyre {
+namespace spyre::solve {
 namespace {
 
 constexpr int kFreeBuffers = 28;            // in one window: small enough to be searched to the end
@@ -144,4 +144,4 @@ void improve_by_windows(const Problem& problem, Placement& placement, const Sele
   }
 }
 
-}  // namespace spyre
+}  // namespace spyre::solve

@@ -4,7 +4,7 @@
 #include "spyre/solve/problem.h"
 #include "spyre/solve/select.h"
 
-namespace spyre {
+namespace spyre::solve {
 
 /// Makes a legal placement better, window by window, until no window helps or the deadline passes.
 ///
@@ -18,4 +18,4 @@ namespace spyre {
 void improve_by_windows(const Problem& problem, Placement& placement, const SelectTricks& tricks,
                         Deadline& deadline);
 
-}  // namespace spyre
+}  // namespace spyre::solve

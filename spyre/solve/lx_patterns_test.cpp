@@ -12,7 +12,7 @@
 #include "spyre/solve/solver.h"
 #include "spyre/solve/validate.h"
 
-namespace spyre {
+namespace spyre::solve {
 namespace {
 
 /// Groups this layer answers for; the others are about work division and the joint search.
@@ -259,4 +259,4 @@ TEST(LxJointCases, WithFixedDivisionsExactPlacesTheSame) {
 }
 
 }  // namespace
-}  // namespace spyre
+}  // namespace spyre::solve

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace spyre {
+namespace spyre::solve {
 
 std::vector<Range> free_gaps(Bytes capacity, std::vector<Range> busy) {
   std::sort(busy.begin(), busy.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
@@ -59,4 +59,4 @@ std::optional<BufferId> Occupancy::reusable_parent(BufferId child) const {
   return std::nullopt;
 }
 
-}  // namespace spyre
+}  // namespace spyre::solve

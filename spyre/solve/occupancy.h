@@ -5,7 +5,7 @@
 
 #include "spyre/solve/problem.h"
 
-namespace spyre {
+namespace spyre::solve {
 
 /// Addresses [begin, end).
 struct Range {
@@ -49,4 +49,4 @@ class Occupancy {
   Step longest_life_;
 };
 
-}  // namespace spyre
+}  // namespace spyre::solve

@@ -10,7 +10,7 @@
 #include "spyre/base/error.h"
 #include "spyre/base/units.h"
 
-namespace spyre {
+namespace spyre::solve {
 namespace {
 
 constexpr int64_t kHigh = std::numeric_limits<int64_t>::max() / 4;
@@ -304,4 +304,4 @@ void Packer::take_back(const Move& move) {
   for (const int i : move.chain) offset_[i] = -1;
 }
 
-}  // namespace spyre
+}  // namespace spyre::solve

@@ -6,7 +6,7 @@
 #include "spyre/solve/deadline.h"
 #include "spyre/solve/sections.h"
 
-namespace spyre {
+namespace spyre::solve {
 
 /// Which inferences the packer uses. Switching one off costs time, never an answer; tests prove that.
 struct PackTricks {
@@ -86,4 +86,4 @@ class Packer {
   std::vector<int> top1_of_;
 };
 
-}  // namespace spyre
+}  // namespace spyre::solve

@@ -1,6 +1,6 @@
 #include "spyre/solve/solvers.h"
 
-namespace spyre {
+namespace spyre::solve {
 namespace {
 
 /// Exact starts from the fast heuristics itself; annealing is asked only when exact has not proven its
@@ -28,4 +28,4 @@ std::unique_ptr<Solver> make_portfolio() {
   return std::make_unique<Portfolio>();
 }
 
-}  // namespace spyre
+}  // namespace spyre::solve

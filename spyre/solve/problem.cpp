@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-namespace spyre {
+namespace spyre::solve {
 namespace {
 
 Error refused(std::string message) {
@@ -163,4 +163,4 @@ std::string spill_reason(const Problem& problem, BufferId buffer) {
   return b.size > problem.capacity ? "capacity" : "no room on scratchpad";
 }
 
-}  // namespace spyre
+}  // namespace spyre::solve

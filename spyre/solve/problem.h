@@ -10,7 +10,7 @@
 #include "spyre/base/result.h"
 #include "spyre/base/units.h"
 
-namespace spyre {
+namespace spyre::solve {
 
 /// A point of the schedule: the index of an operation in the flat list.
 using Step = Count<struct StepTag>;
@@ -94,4 +94,4 @@ Bytes bytes_at_stake(const Problem& problem);
 /// when a solver preferred others.
 std::string spill_reason(const Problem& problem, BufferId buffer);
 
-}  // namespace spyre
+}  // namespace spyre::solve

@@ -8,7 +8,7 @@
 #include "spyre/solve/text.h"
 #include "spyre/solve/validate.h"
 
-namespace spyre {
+namespace spyre::solve {
 namespace {
 
 using testing::HasSubstr;
@@ -163,4 +163,4 @@ TEST(Bounds, OddSizesCountTheirPadding) {
 }
 
 }  // namespace
-}  // namespace spyre
+}  // namespace spyre::solve

@@ -6,7 +6,7 @@
 #include "spyre/solve/solver.h"
 #include "spyre/solve/solvers.h"
 
-namespace spyre {
+namespace spyre::solve {
 namespace {
 
 const std::array kSolvers = {
@@ -41,4 +41,4 @@ Result<Solution> place(const Problem& problem, std::string_view solver, Deadline
   return chosen->solve(problem, deadline);
 }
 
-}  // namespace spyre
+}  // namespace spyre::solve

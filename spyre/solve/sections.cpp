@@ -4,7 +4,7 @@
 #include <numeric>
 #include <unordered_map>
 
-namespace spyre {
+namespace spyre::solve {
 namespace {
 
 Island make_island(const Problem& problem, const std::vector<BufferId>& members) {
@@ -71,4 +71,4 @@ std::vector<Island> cut_islands(const Problem& problem, const std::vector<Buffer
   return islands;
 }
 
-}  // namespace spyre
+}  // namespace spyre::solve

@@ -5,7 +5,7 @@
 
 #include "spyre/solve/problem.h"
 
-namespace spyre {
+namespace spyre::solve {
 
 /// A buffer as the exact solver sees it: plain integers, and time cut into *sections*, the stretches between
 /// two neighbouring begins or ends, inside which nothing changes.
@@ -33,4 +33,4 @@ struct Island {
 /// are left out.
 std::vector<Island> cut_islands(const Problem& problem, const std::vector<BufferId>& chosen);
 
-}  // namespace spyre
+}  // namespace spyre::solve

@@ -6,7 +6,7 @@
 
 #include "spyre/base/error.h"
 
-namespace spyre {
+namespace spyre::solve {
 namespace {
 
 constexpr int64_t kPackNodes = 400'000;    // for one set that would be the new best
@@ -280,4 +280,4 @@ void Selection::explore(Deadline& deadline) {
   undo_to(mark);
 }
 
-}  // namespace spyre
+}  // namespace spyre::solve

@@ -9,7 +9,7 @@
 #include "spyre/solve/sections.h"
 #include "spyre/solve/whole.h"
 
-namespace spyre {
+namespace spyre::solve {
 
 /// Which inferences the selection uses; like PackTricks, each can be switched off without changing an answer.
 struct SelectTricks {
@@ -89,4 +89,4 @@ class Selection {
   std::vector<int64_t> load_;
 };
 
-}  // namespace spyre
+}  // namespace spyre::solve

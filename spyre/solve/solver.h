@@ -8,7 +8,7 @@
 #include "spyre/solve/deadline.h"
 #include "spyre/solve/problem.h"
 
-namespace spyre {
+namespace spyre::solve {
 
 struct Solution {
   Placement placement;
@@ -44,4 +44,4 @@ Result<std::unique_ptr<Solver>> make_solver(std::string_view name);
 Result<Solution> place(const Problem& problem, std::string_view solver = "portfolio",
                        Deadline deadline = Deadline());
 
-}  // namespace spyre
+}  // namespace spyre::solve

@@ -12,7 +12,7 @@
 #include "spyre/solve/text.h"
 #include "spyre/solve/validate.h"
 
-namespace spyre {
+namespace spyre::solve {
 namespace {
 
 Problem parsed(std::string_view text) {
@@ -204,4 +204,4 @@ INSTANTIATE_TEST_SUITE_P(Corpus, PublicInstance,
                          [](const auto& param) { return param.param.substr(0, param.param.find('.')); });
 
 }  // namespace
-}  // namespace spyre
+}  // namespace spyre::solve

@@ -4,7 +4,7 @@
 
 #include "spyre/solve/solver.h"
 
-namespace spyre {
+namespace spyre::solve {
 
 /// Upstream's solvers, decision for decision (reference: planning-and-timing 4.10 to 4.13). `saves` plays no
 /// part in the first three; fixed buffers, which upstream does not have, are in place before they start.
@@ -29,4 +29,4 @@ std::unique_ptr<Solver> make_exact();
 /// Ours, the default: the fast ones first, exact with the work that is left, the best answer of all.
 std::unique_ptr<Solver> make_portfolio();
 
-}  // namespace spyre
+}  // namespace spyre::solve

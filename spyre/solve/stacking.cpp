@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace spyre {
+namespace spyre::solve {
 
 Stacking::Stacking(const Problem& problem) : problem_(problem) {
   const int n = std::ssize(problem.buffers);
@@ -73,4 +73,4 @@ Bytes Stacking::stack(const std::vector<BufferId>& order) {
   return bytes_saved(problem_, placement_);
 }
 
-}  // namespace spyre
+}  // namespace spyre::solve

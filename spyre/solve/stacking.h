@@ -4,7 +4,7 @@
 
 #include "spyre/solve/problem.h"
 
-namespace spyre {
+namespace spyre::solve {
 
 /// Turns an order into a placement: buffers are dropped one after the other, each onto the highest top of the
 /// earlier ones it shares a step with.
@@ -45,4 +45,4 @@ class Stacking {
   int64_t work_ = 0;
 };
 
-}  // namespace spyre
+}  // namespace spyre::solve

@@ -9,7 +9,7 @@
 
 #include "spyre/base/text.h"
 
-namespace spyre {
+namespace spyre::solve {
 namespace {
 
 /// Words of one line, with the place to name in a message.
@@ -221,4 +221,4 @@ std::string print_placement(const Problem& problem, const Placement& placement) 
   return out;
 }
 
-}  // namespace spyre
+}  // namespace spyre::solve

@@ -6,7 +6,7 @@
 #include "spyre/base/result.h"
 #include "spyre/solve/problem.h"
 
-namespace spyre {
+namespace spyre::solve {
 
 /// The text form of a problem, one buffer a line. Prints, parses back, compares equal.
 ///
@@ -31,4 +31,4 @@ Result<Problem> parse_allocation_csv(std::string_view text, std::string_view ori
 /// A placement, one line per buffer in the problem's order: `scores at 0` or `index off chip: <reason>`.
 std::string print_placement(const Problem& problem, const Placement& placement);
 
-}  // namespace spyre
+}  // namespace spyre::solve

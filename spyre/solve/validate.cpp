@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace spyre {
+namespace spyre::solve {
 namespace {
 
 Error wrong(std::string message) {
@@ -64,4 +64,4 @@ Status validate(const Problem& problem, const Placement& placement) {
   return Status();
 }
 
-}  // namespace spyre
+}  // namespace spyre::solve

@@ -3,7 +3,7 @@
 #include "spyre/base/result.h"
 #include "spyre/solve/problem.h"
 
-namespace spyre {
+namespace spyre::solve {
 
 /// The judge of every solver: short, quadratic, and sharing no code with any of them.
 ///
@@ -13,4 +13,4 @@ namespace spyre {
 /// wrong.
 Status validate(const Problem& problem, const Placement& placement);
 
-}  // namespace spyre
+}  // namespace spyre::solve

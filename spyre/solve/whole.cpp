@@ -4,7 +4,7 @@
 #include <bit>
 #include <limits>
 
-namespace spyre {
+namespace spyre::solve {
 namespace {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::min() / 2;
@@ -140,4 +140,4 @@ bool WholeRelaxation::solve(const std::vector<Fate>& fate, int64_t most_states) 
   return true;
 }
 
-}  // namespace spyre
+}  // namespace spyre::solve

@@ -6,7 +6,7 @@
 #include "spyre/solve/fluid.h"
 #include "spyre/solve/sections.h"
 
-namespace spyre {
+namespace spyre::solve {
 
 /// The set of greatest value that every section has room for: buffers stay whole, but may lie in pieces.
 ///
@@ -50,4 +50,4 @@ class WholeRelaxation {
   int64_t work_ = 0;
 };
 
-}  // namespace spyre
+}  // namespace spyre::solve

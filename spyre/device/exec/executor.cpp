@@ -295,7 +295,9 @@ class Runner {
     if (options_.paths != nullptr) {
       ++(fast ? options_.paths->fast : options_.paths->interpreted);
     }
-    counts_.ops[index].add(prepared.counts());
+    if (options_.count) {
+      counts_.ops[index].add(prepared.counts());
+    }
     return Status();
   }
 

@@ -41,9 +41,21 @@ void apply_table(const Tile& tile, const LoopNest& nest, const CodeTable& table)
       std::fill_n(to, tile.run, table[*from]);
       continue;
     }
-#pragma GCC unroll 8
-    for (int64_t i = 0; i < tile.run; ++i) {
-      to[i] = table[from[i]];
+    for (int64_t i = 0; i < tile.run; i += 2) {  // two at a time: half the loads and stores
+      uint32_t pair;
+      std::memcpy(&pair, from + i, sizeof(pair));
+      pair = table[pair & 0xFFFF] | static_cast<uint32_t>(table[pair >> 16]) << 16;
+      std::memcpy(to + i, &pair, sizeof(pair));
+    }
+  }
+}
+
+/// Tiles may lie far apart, and processors look ahead only once they have seen a run begin.
+void prefetch(const Tile& tile, int operands) {
+  constexpr int64_t kBegin = 1024, kLine = 64;
+  for (int i = 0; i < operands; ++i) {
+    for (int64_t at = 0; at < kBegin; at += kLine) {
+      __builtin_prefetch(tile.at[i] + at);
     }
   }
 }
@@ -130,6 +142,7 @@ class Pointwise final : public FastKernel {
     }
     base[inputs] = part.unit.base(shape_, places, shape_.op().output);
     const Tile tile = part.tiling.tile(number, base);
+    prefetch(part.tiling.tile(std::min(number + 1, part.tiling.tiles() - 1), base), nest.operands);
     if (table_) {
       return apply_table(tile, nest, *table_);
     }

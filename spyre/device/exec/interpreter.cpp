@@ -141,7 +141,9 @@ Result<RunCounts> interpret(const DeviceProgram& program, const LaunchValues& la
     SPYRE_TRY(check_points(bound, options.max_points));
     SPYRE_TRY(interpret_op(bound, memory));
     const OpCounts counted = count_execute(bound, *options.machine);
-    counts.ops[op].add(counted);
+    if (options.count) {
+      counts.ops[op].add(counted);
+    }
     if (options.observe) {
       options.observe(bound, counted);
     }

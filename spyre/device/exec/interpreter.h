@@ -17,8 +17,12 @@
 ///    is not a number is the quiet NaN without sign, whatever its operands were: which of two NaN operands
 ///    survives an addition depends on how a compiler orders them, so signs and payloads of NaN carry no
 ///    meaning.
-///  - Sums run in a fixed order: ascending along the reduced dims (in the order of N_, the last one fastest)
-///    within a core's slice; the partial results of a group of cores are then added in ascending slice order.
+///  - Reductions run in a fixed order. Within a core's slice, ascending along the reduced dims (in the order
+///  of
+///    N_, the last one fastest). Where the stick itself is reduced, each of its lanes does so for the
+///    elements it holds, and the lanes then fold in halves: lane i with lane i + 32, then i + 16, and so on,
+///    of 64. The partial results of a group of cores are then folded in ascending slice order.
+///  - Contractions add their products in ascending order too, one chain per result whatever the sticks are.
 ///  - An execute is a barrier: its inputs are read before anything is written, and its results are in memory
 ///    before the next one starts.
 ///  - The whole padded iteration space is computed. Padding lanes hold what the arithmetic gives; they never
@@ -46,6 +50,8 @@ struct RunOptions {
   int64_t max_points = int64_t{1} << 40;
   /// Called after each execute with what it ran and what it counted; for traces and the timing model.
   std::function<void(const BoundOp&, const OpCounts&)> observe;
+  /// Whether to add up what moved. Without it the result of a run has no counts.
+  bool count = true;
   /// Where to add up how executes ran, if anyone asks. The interpreter leaves it alone.
   PathCounts* paths = nullptr;
 };

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "spyre/device/exec/kernels.h"
@@ -23,17 +24,53 @@ float reduction_factor(const DeviceOp& op) {
 
 namespace {
 
-/// Folds every point of `dims` of the group's cores around `g`: within a core in ascending order, then over
-/// the cores in the order of the group. `term(core position in group, point)` gives the value of a point.
+/// The lanes that fold side by side: those of the stick if it is reduced, else one.
+struct Lanes {
+  int dim = 0;
+  int64_t count = 1;
+
+  /// The lane of a point of a core's box. Slices start at a stick.
+  int64_t of(const Coordinate& at, const Box& box) const { return (at[dim] - box.lower[dim]) % count; }
+};
+
+Lanes reduced_lanes(const Tensor& input, const DimRoles& roles) {
+  if (input.stick.size() != 1 || !input.stick[0].present ||
+      std::count(roles.reduced.begin(), roles.reduced.end(), input.stick[0].dim) == 0) {
+    return {};
+  }
+  return {.dim = input.stick[0].dim, .count = input.stick[0].size};
+}
+
+/// Folds each lane with the one half a stick on, until one is left.
+float fold_lanes(std::span<float> lanes, const Reducer& reducer) {
+  for (size_t half = lanes.size() / 2; half > 0; half /= 2) {
+    for (size_t i = 0; i < half; ++i) {
+      lanes[i] = reducer.fold(lanes[i], lanes[i + half]);
+    }
+  }
+  return lanes[0];
+}
+
+/// Folds every point of `dims` of the group's cores around `g`: within a core each lane in ascending order
+/// and then the lanes, then the cores in the order of the group. `term(core position in group, point)` gives
+/// the value of a point.
 template <typename Term>
-float fold_group(const Work& work, const std::vector<int>& group, std::span<const int> dims, Coordinate g,
-                 const Reducer& reducer, Term&& term) {
+float fold_group(const Work& work, const std::vector<int>& group, std::span<const int> dims,
+                 const Lanes& lanes, Coordinate g, const Reducer& reducer, Term&& term) {
+  constexpr int64_t kMostLanes = 128;
+  SPYRE_CHECK(lanes.count <= kMostLanes && std::has_single_bit(static_cast<uint64_t>(lanes.count)),
+              "a stick of a strange number of lanes");
   float total = reducer.start;
   for (size_t member = 0; member < group.size(); ++member) {
-    float partial = reducer.start;
-    for_each_point(work.bound.boxes[group[member]], dims, g, work.fault,
-                   [&](const Coordinate& at) { partial = reducer.fold(partial, term(member, at)); });
-    total = member == 0 ? partial : reducer.fold(total, partial);
+    const Box& box = work.bound.boxes[group[member]];
+    std::array<float, kMostLanes> partial;
+    std::fill_n(partial.begin(), lanes.count, reducer.start);
+    for_each_point(box, dims, g, work.fault, [&](const Coordinate& at) {
+      float& acc = partial[lanes.of(at, box)];
+      acc = reducer.fold(acc, term(member, at));
+    });
+    const float folded = fold_lanes({partial.data(), static_cast<size_t>(lanes.count)}, reducer);
+    total = member == 0 ? folded : reducer.fold(total, folded);
   }
   return total;
 }
@@ -108,14 +145,15 @@ void run_reduction(const Work& work) {
   const Reducer reducer = find_reducer(work.op().info->name);
   SPYRE_CHECK(reducer.fold != nullptr, "a reduction row without an expression");
   const DimRoles roles = roles_by_result(work.bound);
+  const Lanes lanes = reduced_lanes(work.bound.input(0), roles);
   const float factor = reduction_factor(work.op());
   for (const std::vector<int>& group : work.bound.groups) {
     std::vector<Operand> x = operands_of(work, 0, group);
     const auto evaluate = [&](const Coordinate& at) {
-      return factor *
-             fold_group(work, group, roles.reduced, at, reducer, [&](size_t member, const Coordinate& p) {
-               return masked_value(work.bound, x[member], p);
-             });
+      return factor * fold_group(work, group, roles.reduced, lanes, at, reducer,
+                                 [&](size_t member, const Coordinate& p) {
+                                   return masked_value(work.bound, x[member], p);
+                                 });
     };
     for_each_result(work, group, roles, evaluate, store_reduced);
   }
@@ -126,9 +164,9 @@ void run_contraction(const Work& work) {
   for (const std::vector<int>& group : work.bound.groups) {
     std::vector<Operand> x = operands_of(work, 0, group), w = operands_of(work, 1, group);
     const auto evaluate = [&](const Coordinate& at) {
-      return fold_group(work, group, roles.reduced, at, kSum, [&](size_t member, const Coordinate& p) {
-        return x[member].value(p) * w[member].value(p);
-      });
+      return fold_group(
+          work, group, roles.reduced, Lanes(), at, kSum,
+          [&](size_t member, const Coordinate& p) { return x[member].value(p) * w[member].value(p); });
     };
     for_each_result(work, group, roles, evaluate,
                     [](Sink& sink, const Coordinate& at, float value) { sink.value(at, value); });
@@ -141,7 +179,7 @@ void run_pool(const Work& work) {
     std::vector<Operand> x = operands_of(work, 0, group);
     const auto evaluate = [&](const Coordinate& at) {
       return work.op().k[0] *
-             fold_group(work, group, roles.reduced, at, kSum,
+             fold_group(work, group, roles.reduced, Lanes(), at, kSum,
                         [&](size_t member, const Coordinate& p) { return x[member].value(p); });
     };
     for_each_result(work, group, roles, evaluate,
@@ -153,11 +191,12 @@ void run_quant_scale(const Work& work) {
   // The scale that brings the largest magnitude of a token to the end of the fp8 range.
   const float low = work.op().k[0], high = work.op().k[1], factor = work.op().k[2];
   const DimRoles roles = roles_by_result(work.bound);
+  const Lanes lanes = reduced_lanes(work.bound.input(0), roles);
   for (const std::vector<int>& group : work.bound.groups) {
     std::vector<Operand> x = operands_of(work, 0, group);
     const auto evaluate = [&](const Coordinate& at) {
       const float largest = fold_group(
-          work, group, roles.reduced, at, kLargestMagnitude,
+          work, group, roles.reduced, lanes, at, kLargestMagnitude,
           [&](size_t member, const Coordinate& p) { return masked_value(work.bound, x[member], p); });
       return formulas::min(formulas::max(largest * factor, low), high);
     };
@@ -173,15 +212,16 @@ void run_exx2(const Work& work) {
   const float factor = work.op().k[0];
   const bool zero_mean = work.op().k[1] != 0;
   const DimRoles roles = roles_by_result(work.bound);
+  const Lanes lanes = reduced_lanes(work.bound.input(0), roles);
   for (const std::vector<int>& group : work.bound.groups) {
     std::vector<Operand> x = operands_of(work, 0, group);
     const auto evaluate = [&](const Coordinate& at) {
       const auto value = [&](size_t member, const Coordinate& p) {
         return masked_value(work.bound, x[member], p);
       };
-      const float first = fold_group(work, group, roles.reduced, at, kSum, value);
+      const float first = fold_group(work, group, roles.reduced, lanes, at, kSum, value);
       const float second =
-          fold_group(work, group, roles.reduced, at, kSum, [&](size_t member, const Coordinate& p) {
+          fold_group(work, group, roles.reduced, lanes, at, kSum, [&](size_t member, const Coordinate& p) {
             const float v = value(member, p);
             return v * v;
           });

@@ -85,6 +85,23 @@ TEST(Reduction, OverTheStickFoldsARowAndWritesAllLanes) {
   }
 }
 
+TEST(Reduction, OverTheStickAddsEachLaneByItselfAndThenTheLanesInHalves) {
+  // fp32, two sticks of 32 lanes. 2^27 swallows a 1 that is added to it, so where the two large numbers meet
+  // decides: alone in lane 0, or with lane 16 in the first halving, before lane 1 joins.
+  for (const int64_t other : {32, 16}) {
+    OpSpec op{.function = "sum", .dims = {{"mb", 1}, {"out", 64}}};
+    op.tensors.assign(2, {.order = {"mb", "out"}, .stick_sizes = {32}, .format = kFp32});
+    op.tensors[1].scale["out"] = -2;
+    OpCase c(op);
+    c.fill(0, [&](const Point& g) {
+      const int64_t column = g.at("out");
+      return column == 0 ? 0x1p27f : column == other ? -0x1p27f : column == 1 ? 1.0f : 0.0f;
+    });
+    c.run();
+    c.expect([](const Point&) { return 1.0f; });  // one chain in ascending order would give 0
+  }
+}
+
 TEST(Reduction, OverAnotherDimFoldsLaneByLane) {
   const Scene scenes[] = {{3, 2}, {4, 2, 2}, {32, 1, 32}, {4, 2, 1, 2}, {8, 4, 8, 4}};
   for (const char* name : {"sum", "mean", "max", "min", "prod"}) {

@@ -11,6 +11,7 @@
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "spyre/device/exec/vector_kernels.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -22,9 +23,9 @@ namespace HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
-using spyre::HWY_NAMESPACE::fp32_bits_from_raised;
 using spyre::HWY_NAMESPACE::fp32_bits_from_sen169;
-using spyre::HWY_NAMESPACE::has_sen169_nan;
+using spyre::HWY_NAMESPACE::fp32_lower_half_from_sen169;
+using spyre::HWY_NAMESPACE::fp32_upper_half_from_sen169;
 using spyre::HWY_NAMESPACE::kSen169Fp32Rebias;
 using spyre::HWY_NAMESPACE::sen169_from_fp32_bits;
 
@@ -35,9 +36,8 @@ constexpr int kLanes = static_cast<int>(hn::MaxLanes(DFloat()));
 
 // ---- Elements ----
 
-template <bool kNan = true>
 HWY_INLINE hn::Vec<DFloat> load_codes(const uint16_t* from) {
-  return hn::BitCast(DFloat(), fp32_bits_from_sen169<kNan>(DCode(), DBits(), hn::LoadU(DCode(), from)));
+  return hn::BitCast(DFloat(), fp32_bits_from_sen169(DCode(), DBits(), hn::LoadU(DCode(), from)));
 }
 
 HWY_INLINE hn::Vec<DFloat> without_nan_sign(hn::Vec<DFloat> v) {
@@ -63,115 +63,95 @@ void narrow(const float* from, std::byte* to, int64_t n) {
   }
 }
 
-/// Whether a stick of codes has one that stands for NaN.
-HWY_INLINE bool stick_has_nan(const uint16_t* codes) {
-  const hn::ScalableTag<uint16_t> d;
-  constexpr int kStep = static_cast<int>(hn::MaxLanes(hn::ScalableTag<uint16_t>()));
-  auto all = hn::Or(hn::LoadU(d, codes), hn::Set(d, 0x8000));
-  for (int i = kStep; i < 64; i += kStep) {
-    all = hn::Max(all, hn::Or(hn::LoadU(d, codes + i), hn::Set(d, 0x8000)));
-  }
-  return has_sen169_nan(d, all);
-}
+// ---- Pairs: two vectors of numbers from one of codes ----
+
+/// Elements that are widened and rounded at a time.
+constexpr int kPair = 2 * kLanes;
 
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
-// On x86 the cheap ways to take 16-bit lanes apart and to put them together again work inside blocks of 16
-// bytes, and one undoes the order of the other. A stick of numbers may stay in that order as long as only its
-// own kind meets it: pointwise rows do not care which lane they work on.
+// The cheap ways to take 16-bit lanes apart and to put them together again work inside blocks of 16 bytes,
+// and one undoes the order of the other. A pair may stay in that order as long as only its own kind meets it:
+//
+//     memory       0 1 2 3   4 5 6 7 |  8  9 10 11  12 13 14 15 | ...
+//     first        0 1 2 3 |  8  9 10 11 | ...
+//     second       4 5 6 7 | 12 13 14 15 | ...
 
-template <bool kNan>
-HWY_INLINE void take_apart(const uint16_t* codes, float* to) {
-  const hn::ScalableTag<uint16_t> d;
-  for (int i = 0; i < 64; i += 2 * kLanes) {
-    const auto v = hn::LoadU(d, codes + i);
-    const auto low = hn::BitCast(DBits(), hn::InterleaveLower(d, hn::Zero(d), v));
-    const auto high = hn::BitCast(DBits(), hn::InterleaveUpper(d, hn::Zero(d), v));
-    hn::StoreU(hn::BitCast(DFloat(), fp32_bits_from_raised<kNan>(DBits(), hn::ShiftRight<2>(low))), DFloat(),
-               to + i);
-    hn::StoreU(hn::BitCast(DFloat(), fp32_bits_from_raised<kNan>(DBits(), hn::ShiftRight<2>(high))), DFloat(),
-               to + i + kLanes);
-  }
+HWY_INLINE void load_pair(const uint16_t* codes, hn::Vec<DFloat>& first, hn::Vec<DFloat>& second) {
+  const hn::ScalableTag<int16_t> d;
+  const auto code = hn::LoadU(d, reinterpret_cast<const int16_t*>(codes));
+  const auto lower = fp32_lower_half_from_sen169(d, code), upper = fp32_upper_half_from_sen169(d, code);
+  first = hn::BitCast(DFloat(), hn::InterleaveLower(d, lower, upper));
+  second = hn::BitCast(DFloat(), hn::InterleaveUpper(d, lower, upper));
 }
 
-template <bool kNan>
-HWY_INLINE void put_together(const float* from, uint16_t* codes) {
+HWY_INLINE void store_pair(hn::Vec<DFloat> first, hn::Vec<DFloat> second, uint16_t* codes) {
   const hn::ScalableTag<int16_t> d;
   const DBits wide;
-  const auto magnitude = [&](hn::Vec<DBits> bits) HWY_ATTR {
-    // Saturation does the rest: what is too large becomes 0x7FFF, what is too small stays negative.
-    return hn::ShiftRight<14>(
-        hn::Add(hn::And(bits, hn::Set(wide, 0x7FFF'FFFF)), hn::Set(wide, (1 << 13) - kSen169Fp32Rebias)));
-  };
-  for (int i = 0; i < 64; i += 2 * kLanes) {
-    auto a = hn::LoadU(DFloat(), from + i), b = hn::LoadU(DFloat(), from + i + kLanes);
-    if constexpr (kNan) {
-      a = without_nan_sign(a);
-      b = without_nan_sign(b);
-    }
-    const auto low = hn::BitCast(wide, a), high = hn::BitCast(wide, b);
-    const auto code = hn::Max(hn::ReorderDemote2To(d, magnitude(low), magnitude(high)), hn::Zero(d));
-    const auto upper = hn::ReorderDemote2To(d, hn::ShiftRight<16>(low), hn::ShiftRight<16>(high));
-    hn::StoreU(hn::Or(code, hn::And(upper, hn::Set(d, INT16_MIN))), d, reinterpret_cast<int16_t*>(codes) + i);
+  const auto absolute = hn::Set(wide, 0x7FFF'FFFF);
+  const auto a = hn::BitCast(wide, first), b = hn::BitCast(wide, second);
+  const auto low = hn::And(a, absolute), high = hn::And(b, absolute);
+  // Saturation does the rest: what is too large becomes 0x7FFF, what is too small stays negative.
+  const auto round = hn::Set(wide, (1 << 13) - kSen169Fp32Rebias);
+  const auto magnitude = hn::Max(hn::ReorderDemote2To(d, hn::ShiftRight<14>(hn::Add(low, round)),
+                                                      hn::ShiftRight<14>(hn::Add(high, round))),
+                                 hn::Zero(d));
+  auto sign = hn::ReorderDemote2To(d, a, b);  // saturated, too: only the sign is meant
+  if (HWY_UNLIKELY(!hn::AllFalse(wide, hn::Gt(hn::Max(low, high), hn::Set(wide, 0x7F80'0000))))) {
+    sign = hn::ReorderDemote2To(d, hn::IfThenZeroElse(hn::Gt(low, hn::Set(wide, 0x7F80'0000)), a),
+                                hn::IfThenZeroElse(hn::Gt(high, hn::Set(wide, 0x7F80'0000)), b));
   }
+  hn::StoreU(hn::Or(magnitude, hn::And(sign, hn::Set(d, INT16_MIN))), d, reinterpret_cast<int16_t*>(codes));
 }
 
-template <bool kNan>
-HWY_INLINE void load_stick(const uint16_t* codes, float* to) {
-  take_apart<kNan>(codes, to);
-}
-
-HWY_INLINE void store_stick(const float* from, uint16_t* codes) {
-  auto nan = hn::IsNaN(hn::LoadU(DFloat(), from));
-  for (int i = kLanes; i < 64; i += kLanes) {
-    nan = hn::Or(nan, hn::IsNaN(hn::LoadU(DFloat(), from + i)));
-  }
-  if (HWY_UNLIKELY(!hn::AllFalse(DFloat(), nan))) {
-    put_together<true>(from, codes);
-  } else {
-    put_together<false>(from, codes);
+/// Brings a pair into the order of memory.
+HWY_INLINE void sort_pair(float* part) {
+  float mixed[kPair];
+  std::memcpy(mixed, part, sizeof(mixed));
+  for (int block = 0; block < kLanes / 4; ++block) {
+    std::memcpy(part + 8 * block, mixed + 4 * block, 16);
+    std::memcpy(part + 8 * block + 4, mixed + kLanes + 4 * block, 16);
   }
 }
 #else
-template <bool>
-HWY_INLINE void load_stick(const uint16_t* codes, float* to) {
-  widen(reinterpret_cast<const std::byte*>(codes), to, 64);
+HWY_INLINE void load_pair(const uint16_t* codes, hn::Vec<DFloat>& first, hn::Vec<DFloat>& second) {
+  first = load_codes(codes);
+  second = load_codes(codes + kLanes);
 }
-HWY_INLINE void store_stick(const float* from, uint16_t* codes) {
-  narrow(from, reinterpret_cast<std::byte*>(codes), 64);
+HWY_INLINE void store_pair(hn::Vec<DFloat> first, hn::Vec<DFloat> second, uint16_t* codes) {
+  store_codes(first, codes);
+  store_codes(second, codes + kLanes);
 }
+HWY_INLINE void sort_pair(float*) {}
 #endif
 
-/// A format: what a stick holds, as numbers of type T. `load` and `store` agree on an order of lanes, which
-/// need not be that of memory.
+/// A format: what a stick holds, as numbers of type T, kPart at a time. `load` and `store` agree on an order
+/// of lanes, which need not be that of memory.
 struct Sen169 {
   using T = float;
-  static constexpr int kStick = 64;
-  static HWY_INLINE bool has_nan(const std::byte* from) {
-    return stick_has_nan(reinterpret_cast<const uint16_t*>(from));
-  }
-  template <bool kNan>
+  static constexpr int kStick = 64, kPart = kPair;
   static HWY_INLINE void load(const std::byte* from, T* to) {
-    load_stick<kNan>(reinterpret_cast<const uint16_t*>(from), to);
+    hn::Vec<DFloat> first, second;
+    load_pair(reinterpret_cast<const uint16_t*>(from), first, second);
+    hn::StoreU(first, DFloat(), to);
+    hn::StoreU(second, DFloat(), to + kLanes);
   }
   static HWY_INLINE void store(const T* from, std::byte* to) {
-    store_stick(from, reinterpret_cast<uint16_t*>(to));
+    store_pair(hn::LoadU(DFloat(), from), hn::LoadU(DFloat(), from + kLanes),
+               reinterpret_cast<uint16_t*>(to));
   }
   static HWY_INLINE void splat(const std::byte* from, T* to) {
-    uint16_t codes[kLanes] = {};
-    std::memcpy(codes, from, sizeof(codes[0]));
-    const T value = hn::GetLane(load_codes(codes));
-    for (int i = 0; i < kStick; ++i) to[i] = value;
+    uint16_t code;
+    std::memcpy(&code, from, sizeof(code));
+    const auto value = hn::BitCast(DFloat(), fp32_bits_from_sen169(DCode(), DBits(), hn::Set(DCode(), code)));
+    hn::StoreU(value, DFloat(), to);
+    hn::StoreU(value, DFloat(), to + kLanes);
   }
 };
 
 struct Fp32 {
   using T = float;
-  static constexpr int kStick = 32;
-  static HWY_INLINE bool has_nan(const std::byte*) { return false; }  // needs no care
-  template <bool>
-  static HWY_INLINE void load(const std::byte* from, T* to) {
-    std::memcpy(to, from, 128);
-  }
+  static constexpr int kStick = 32, kPart = 32;
+  static HWY_INLINE void load(const std::byte* from, T* to) { std::memcpy(to, from, 128); }
   static HWY_INLINE void store(const T* from, std::byte* to) {
     uint32_t bits[kStick];
     std::memcpy(bits, from, 128);
@@ -181,74 +161,58 @@ struct Fp32 {
   static HWY_INLINE void splat(const std::byte* from, T* to) {
     T value;
     std::memcpy(&value, from, sizeof(value));
-    for (int i = 0; i < kStick; ++i) to[i] = value;
+    std::fill_n(to, kPart, value);
   }
 };
 
 struct Int32 {
   using T = uint32_t;
-  static constexpr int kStick = 32;
-  static HWY_INLINE bool has_nan(const std::byte*) { return false; }  // needs no care
-  template <bool>
-  static HWY_INLINE void load(const std::byte* from, T* to) {
-    std::memcpy(to, from, 128);
-  }
+  static constexpr int kStick = 32, kPart = 32;
+  static HWY_INLINE void load(const std::byte* from, T* to) { std::memcpy(to, from, 128); }
   static HWY_INLINE void store(const T* from, std::byte* to) { std::memcpy(to, from, 128); }
   static HWY_INLINE void splat(const std::byte* from, T* to) {
     T value;
     std::memcpy(&value, from, sizeof(value));
-    for (int i = 0; i < kStick; ++i) to[i] = value;
+    std::fill_n(to, kPart, value);
   }
 };
 
 // ---- Pointwise ----
 
-/// One stick of results. `in` are the sticks, `splats` what stands for those that are one element.
-template <bool kNan, class Format, class Row>
-HWY_INLINE void pointwise_stick(const std::byte* const* in, const bool* splat,
-                                const typename Format::T (*splats)[Format::kStick],
-                                const typename Format::T* k, std::byte* to) {
+/// `kSplats` has a bit for each input of which one element stands for the whole run; one function per choice,
+/// so that the loop over a run neither asks nor loads them again.
+template <class Format, class Row, unsigned kSplats = 0>
+void pointwise_tile(const PointwiseTile& given) {
+  const PointwiseTile tile = given;  // of our own: results cannot overwrite it
+  constexpr int kInputs = Row::kInputs, kPart = Format::kPart;
   using T = typename Format::T;
-  alignas(64) T values[3][Format::kStick] = {}, out[Format::kStick];
-  for (int i = 0; i < Row::kInputs; ++i) {
-    if (splat[i]) {
-      std::memcpy(values[i], splats[i], sizeof(values[i]));
-    } else {
-      Format::template load<kNan>(in[i], values[i]);
+  if constexpr (kSplats + 1 < (1u << kInputs)) {
+    unsigned splats = 0;
+    for (int i = 0; i < kInputs; ++i) splats |= tile.splat[i] ? 1u << i : 0;
+    if (splats != kSplats) {
+      return pointwise_tile<Format, Row, kSplats + 1>(given);
     }
   }
-  for (int i = 0; i < Format::kStick; ++i) {
-    out[i] = Row::apply(values[0][i], values[1][i], values[2][i], k);
-  }
-  Format::store(out, to);
-}
-
-template <class Format, class Row>
-void pointwise_tile(const PointwiseTile& tile) {
-  using T = typename Format::T;
-  alignas(64) T splats[3][Format::kStick] = {};
+  constexpr int64_t kPartBytes = kPart * 128 / Format::kStick;
+  alignas(64) T values[kInputs][kPart], out[kPart];
   T k[3];
   std::memcpy(k, tile.k, sizeof(k));
   for (int64_t row = 0; row < tile.rows; ++row) {
-    const std::byte* in[3] = {};
-    for (int i = 0; i < Row::kInputs; ++i) {
+    const std::byte* in[kInputs];
+    for (int i = 0; i < kInputs; ++i) {
       in[i] = tile.in[i] + row * tile.in_row[i];
-      if (tile.splat[i]) Format::splat(in[i], splats[i]);
+      if (kSplats >> i & 1) Format::splat(in[i], values[i]);
     }
     std::byte* to = tile.out + row * tile.out_row;
-    for (int64_t at = 0; at < tile.run; at += Format::kStick, to += 128) {
-      bool nan = false;
-      for (int i = 0; i < Row::kInputs; ++i) {
-        nan |= !tile.splat[i] && Format::has_nan(in[i]);
+    for (int64_t at = 0; at < tile.run / kPart * kPartBytes; at += kPartBytes) {
+      if constexpr ((kSplats & 1) == 0) Format::load(in[0] + at, values[0]);
+      if constexpr (kInputs > 1 && (kSplats & 2) == 0) Format::load(in[1] + at, values[1]);
+      if constexpr (kInputs > 2 && (kSplats & 4) == 0) Format::load(in[2] + at, values[2]);
+      for (int i = 0; i < kPart; ++i) {  // an input that the row lacks repeats its last one
+        out[i] = Row::apply(values[0][i], values[std::min(1, kInputs - 1)][i],
+                            values[std::min(2, kInputs - 1)][i], k);
       }
-      if (HWY_UNLIKELY(nan)) {
-        pointwise_stick<true, Format, Row>(in, tile.splat, splats, k, to);
-      } else {
-        pointwise_stick<false, Format, Row>(in, tile.splat, splats, k, to);
-      }
-      for (int i = 0; i < Row::kInputs; ++i) {
-        in[i] += tile.splat[i] ? 0 : 128;
-      }
+      Format::store(out, to + at);
     }
   }
 }
@@ -298,144 +262,67 @@ PointwiseKernel find_pointwise(std::string_view op, DataFormat format) {
   };
 #include "spyre/ops/table.def"
 
-/// A stick as numbers, in the order of memory.
-HWY_INLINE void widen_stick(Sen169, const std::byte* from, float* to) {
-  const auto* codes = reinterpret_cast<const uint16_t*>(from);
-  if (HWY_UNLIKELY(stick_has_nan(codes))) {
-    return widen(from, to, 64);
-  }
-  for (int i = 0; i < 64; i += kLanes) {
-    hn::StoreU(load_codes<false>(codes + i), DFloat(), to + i);
-  }
-}
-HWY_INLINE void widen_stick(Fp32, const std::byte* from, float* to) {
-  std::memcpy(to, from, 128);
-}
-
 template <class Format, class Fold>
-void fold_sticks(const std::byte* first, int64_t stride, int64_t count, float* acc) {
-  constexpr int kStick = Format::kStick;
-  alignas(64) float sum[kStick], value[kStick];
-  std::memcpy(sum, acc, sizeof(sum));
-  for (int64_t i = 0; i < count; ++i) {
-    widen_stick(Format(), first + i * stride, value);
-    for (int lane = 0; lane < kStick; ++lane) {
-      sum[lane] = Fold::apply(sum[lane], value[lane]);
-    }
-  }
-  std::memcpy(acc, sum, sizeof(sum));
-}
-
-/// One stick of each row, turned: column i of all rows side by side.
-HWY_INLINE void turn_sticks(Fp32, const FoldRows& rows, int64_t stick, float (*turned)[kFoldRows]) {
-  for (int r = 0; r < kFoldRows; ++r) {
-    float row[32];
-    std::memcpy(row, rows.row[r] + stick * rows.stride, sizeof(row));
-    for (int i = 0; i < 32; ++i) {
-      turned[i][r] = row[i];
-    }
-  }
-}
-
-#if HWY_TARGET == HWY_SCALAR
-HWY_INLINE void turn_sticks(Sen169, const FoldRows& rows, int64_t stick, float (*turned)[kFoldRows]) {
-  for (int r = 0; r < kFoldRows; ++r) {
-    float row[64];
-    widen(rows.row[r] + stick * rows.stride, row, 64);
-    for (int i = 0; i < 64; ++i) {
-      turned[i][r] = row[i];
-    }
-  }
-}
-#else
-/// Eight rows of eight codes, turned; `to` has kFoldRows codes per column.
-HWY_INLINE void turn8(const std::byte* const* row, int64_t at, uint16_t* to) {
-  const hn::Full128<uint16_t> d;
-  const hn::Full128<uint32_t> pairs;
-  const hn::Full128<uint64_t> quads;
-  hn::Vec<decltype(d)> v[8], w[8];
-  for (int r = 0; r < 8; ++r) {
-    v[r] = hn::LoadU(d, reinterpret_cast<const uint16_t*>(row[r] + at));
-  }
-  for (int i = 0; i < 4; ++i) {  // rows 2i and 2i + 1, then four, then eight
-    w[2 * i] = hn::InterleaveLower(d, v[2 * i], v[2 * i + 1]);
-    w[2 * i + 1] = hn::InterleaveUpper(d, v[2 * i], v[2 * i + 1]);
-  }
-  hn::Vec<decltype(pairs)> p[8];
-  for (int i = 0; i < 2; ++i) {
-    for (int half = 0; half < 2; ++half) {
-      const auto a = hn::BitCast(pairs, w[4 * i + half]), b = hn::BitCast(pairs, w[4 * i + 2 + half]);
-      p[4 * i + 2 * half] = hn::InterleaveLower(pairs, a, b);
-      p[4 * i + 2 * half + 1] = hn::InterleaveUpper(pairs, a, b);
-    }
-  }
-  for (int i = 0; i < 4; ++i) {
-    const auto a = hn::BitCast(quads, p[i]), b = hn::BitCast(quads, p[4 + i]);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(quads, a, b)), d, to + 2 * i * kFoldRows);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(quads, a, b)), d, to + (2 * i + 1) * kFoldRows);
-  }
-}
-
-HWY_INLINE void turn_sticks(Sen169, const FoldRows& rows, int64_t stick, float (*turned)[kFoldRows]) {
-  alignas(64) uint16_t codes[64][kFoldRows];
-  bool nan = false;
-  const int64_t at = stick * rows.stride;
-  for (int r = 0; r < kFoldRows; ++r) {
-    nan |= stick_has_nan(reinterpret_cast<const uint16_t*>(rows.row[r] + at));
-  }
-  for (int r = 0; r < kFoldRows; r += 8) {
-    for (int i = 0; i < 64; i += 8) {
-      turn8(rows.row + r, at + 2 * i, &codes[i][r]);
-    }
-  }
-  for (int i = 0; i < 64 * kFoldRows; i += kLanes) {
-    const uint16_t* from = codes[0] + i;
-    hn::StoreU(HWY_UNLIKELY(nan) ? load_codes<true>(from) : load_codes<false>(from), DFloat(), turned[0] + i);
-  }
-}
-#endif
-
-template <class Format, class Fold>
-void fold_rows(const FoldRows& rows, float* acc) {
-  constexpr int kStick = Format::kStick;
-  alignas(64) float sum[kFoldRows], turned[kStick][kFoldRows];
-  std::memcpy(sum, acc, sizeof(sum));
-  for (int64_t stick = 0; stick < rows.sticks; ++stick) {
-    turn_sticks(Format(), rows, stick, turned);
-    const int64_t first = stick * kStick;
-    for (int64_t i = std::max(rows.masked_from - first, int64_t{0});
-         i < std::min<int64_t>(rows.masked_to - first, kStick); ++i) {
-      for (int r = 0; r < kFoldRows; ++r) {
-        turned[i][r] = rows.masked;
-      }
-    }
-    for (int i = 0; i < kStick; ++i) {
-      for (int r = 0; r < kFoldRows; ++r) {
-        sum[r] = Fold::apply(sum[r], turned[i][r]);
+void fold_sticks(const FoldTile& tile, int64_t offset, float* acc) {
+  constexpr int kStick = Format::kStick, kPart = Format::kPart;
+  alignas(64) float value[kPart];
+  for (int64_t i = 0; i < tile.count; ++i) {
+    // Sticks of one result may lie pages apart, where no processor looks ahead by itself.
+    const int64_t ahead = i + 1 < tile.count ? tile.stride : 0;
+    for (int r = 0; r < tile.rows; ++r) {
+      const std::byte* stick = tile.first[r] + offset + i * tile.stride;
+      hwy::Prefetch(stick + ahead);
+      hwy::Prefetch(stick + ahead + 64);
+      for (int part = 0; part < kStick; part += kPart) {
+        Format::load(stick + part * 128 / kStick, value);
+        float* sum = acc + r * kStick + part;
+        for (int lane = 0; lane < kPart; ++lane) {
+          sum[lane] = Fold::apply(sum[lane], value[lane]);
+        }
       }
     }
   }
-  std::memcpy(acc, sum, sizeof(sum));
 }
 
-FoldSticksKernel find_fold_sticks(std::string_view op, DataFormat format) {
-#define SPYRE_REDUCTION(name, formats, constants, variants, mask, start, meaning)      \
-  if (op == #name) {                                                                   \
-    if (format == DataFormat::SEN169_FP16) return fold_sticks<Sen169, Fold_##name>;    \
-    return format == DataFormat::IEEE_FP32 ? fold_sticks<Fp32, Fold_##name> : nullptr; \
+/// Numbers of a stick from the order in which `Format::load` leaves them to that of memory.
+HWY_INLINE void sort_lanes(Sen169, float* stick) {
+  for (int part = 0; part < 64; part += kPair) {
+    sort_pair(stick + part);
   }
-#include "spyre/ops/table.def"
-  return nullptr;
+}
+HWY_INLINE void sort_lanes(Fp32, float*) {}
+
+template <class Format>
+void sort_folded(float* stick) {
+  sort_lanes(Format(), stick);
 }
 
-FoldRowsKernel find_fold_rows(std::string_view op, DataFormat format) {
-#define SPYRE_REDUCTION(name, formats, constants, variants, mask, start, meaning)    \
-  if (op == #name) {                                                                 \
-    if (format == DataFormat::SEN169_FP16) return fold_rows<Sen169, Fold_##name>;    \
-    return format == DataFormat::IEEE_FP32 ? fold_rows<Fp32, Fold_##name> : nullptr; \
+template <class Format, class Fold>
+float fold_lanes(const float* stick) {
+  float lanes[Format::kStick];
+  std::memcpy(lanes, stick, sizeof(lanes));
+  for (int half = Format::kStick / 2; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i) {
+      lanes[i] = Fold::apply(lanes[i], lanes[i + half]);
+    }
+  }
+  return lanes[0];
+}
+
+template <class Format, class Fold>
+FoldKernels fold_kernels() {
+  return {
+      .fold = fold_sticks<Format, Fold>, .sort = sort_folded<Format>, .fold_lanes = fold_lanes<Format, Fold>};
+}
+
+FoldKernels find_fold(std::string_view op, DataFormat format) {
+#define SPYRE_REDUCTION(name, formats, constants, variants, mask, start, meaning)               \
+  if (op == #name) {                                                                            \
+    if (format == DataFormat::SEN169_FP16) return fold_kernels<Sen169, Fold_##name>();          \
+    return format == DataFormat::IEEE_FP32 ? fold_kernels<Fp32, Fold_##name>() : FoldKernels(); \
   }
 #include "spyre/ops/table.def"
-  return nullptr;
+  return {};
 }
 
 // ---- Matrix products ----
@@ -508,40 +395,42 @@ void multiply(const MatmulTile& t, const float* packed) {
   }
 }
 
-/// kV vectors of codes from column `first` on.
+/// kV vectors of codes from column `first` on, in the order of pairs.
 template <int kV>
 HWY_INLINE void load_weights(const std::byte* row, int first, hn::Vec<DFloat>* v) {
-  const auto* codes = reinterpret_cast<const uint16_t*>(row);
-  const bool nan = stick_has_nan(codes);
-  for (int i = 0; i < kV; ++i) {
-    const uint16_t* from = codes + first + i * kLanes;
-    v[i] = HWY_UNLIKELY(nan) ? load_codes<true>(from) : load_codes<false>(from);
+  static_assert(kV % 2 == 0);
+  const auto* codes = reinterpret_cast<const uint16_t*>(row) + first;
+  for (int i = 0; i < kV; i += 2) {
+    load_pair(codes + i * kLanes, v[i], v[i + 1]);
   }
 }
 
 void multiply_codes(const MatmulTile& t, const std::byte* w, int64_t stride) {
-  // One row leaves registers for more columns, so that W passes once.
+  // One row leaves registers for more columns, so that W passes once. More rows take several passes over the
+  // columns: short ones, which find W in the cache.
   constexpr int kWide = std::min(kPanel / kLanes, 8);
-  if (t.rows == 1) {
-    for (int first = 0; first < kPanel; first += kWide * kLanes) {
-      multiply_block<1, kWide>(t, t.c + first, [&](int64_t k, hn::Vec<DFloat>* v) HWY_ATTR {
-        load_weights<kWide>(w + k * stride, first, v);
-      });
-    }
-    return;
-  }
-  // Columns come in several passes: short ones, which find W in the cache.
-  constexpr int64_t kPass = 128;
-  for (int64_t begin = 0; begin < t.depth; begin += kPass) {
+  const int64_t depth = t.rows == 1 ? t.depth : 128;
+  for (int64_t begin = 0; begin < t.depth; begin += depth) {
     MatmulTile pass = t;
     pass.x += begin;
-    pass.depth = std::min(kPass, t.depth - begin);
-    pass.fresh = t.fresh && begin == 0;
-    for (int first = 0; first < kPanel; first += kColumns) {
-      with_rows(pass, t.c + first, [&](int64_t k, hn::Vec<DFloat>* v) HWY_ATTR {
-        load_weights<kVectors>(w + (begin + k) * stride, first, v);
-      });
+    pass.depth = std::min(depth, t.depth - begin);
+    pass.fresh = begin == 0;
+    const std::byte* rows = w + begin * stride;
+    const int columns = (t.rows == 1 ? kWide : kVectors) * kLanes;
+    for (int first = 0; first < kPanel; first += columns) {
+      if (t.rows == 1) {
+        multiply_block<1, kWide>(pass, t.c + first, [&](int64_t k, hn::Vec<DFloat>* v) HWY_ATTR {
+          load_weights<kWide>(rows + k * stride, first, v);
+        });
+      } else {
+        with_rows(pass, t.c + first, [&](int64_t k, hn::Vec<DFloat>* v) HWY_ATTR {
+          load_weights<kVectors>(rows + k * stride, first, v);
+        });
+      }
     }
+  }
+  for (int i = 0; i < t.rows * kPanel; i += kPair) {
+    sort_pair(t.c + i);
   }
 }
 
@@ -550,8 +439,7 @@ void multiply_codes(const MatmulTile& t, const std::byte* w, int64_t stride) {
 VectorKernels kernels() {
   return {.name = hwy::TargetName(HWY_TARGET),
           .pointwise = find_pointwise,
-          .fold_sticks = find_fold_sticks,
-          .fold_rows = find_fold_rows,
+          .fold = find_fold,
           .widen = widen,
           .narrow = narrow,
           .matmul_rows = kRows,

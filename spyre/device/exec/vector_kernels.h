@@ -27,20 +27,25 @@ struct PointwiseTile {
 };
 using PointwiseKernel = void (*)(const PointwiseTile& tile);
 
-/// Folds `count` sticks, `stride` bytes apart, lane by lane into `acc`.
-using FoldSticksKernel = void (*)(const std::byte* first, int64_t stride, int64_t count, float* acc);
-
-/// Rows that fold along their sticks, kFoldRows at a time.
-inline constexpr int kFoldRows = 16;
-struct FoldRows {
-  const std::byte* row[kFoldRows] = {};  ///< first stick of each
-  int64_t stride = 0;                    ///< bytes from stick to stick
-  int64_t sticks = 0;
-  int64_t masked_from = 0, masked_to = 0;  ///< elements of each row that read as `masked`
-  float masked = 0;
+/// Sticks that fold lane by lane, for up to kFoldRows results at a time: neighbours in memory share its
+/// pages.
+inline constexpr int kFoldRows = 32;
+struct FoldTile {
+  const std::byte* first[kFoldRows] = {};  ///< of each result
+  int rows = 0;
+  int64_t stride = 0;  ///< bytes from stick to stick
+  int64_t count = 0;   ///< sticks
 };
-/// Folds each row, element by element, into its entry of `acc`.
-using FoldRowsKernel = void (*)(const FoldRows& rows, float* acc);
+/// A reduction row. Numbers of a stick stay in an order of the kernel's own until `sort`.
+struct FoldKernels {
+  /// Folds every stick, `offset` bytes on, into its result's lanes in `acc`, one stick of numbers after
+  /// another.
+  void (*fold)(const FoldTile& tile, int64_t offset, float* acc) = nullptr;
+  /// Brings the lanes of one result into the order of memory.
+  void (*sort)(float* lanes) = nullptr;
+  /// Folds sorted lanes to one number: each with the one half a stick on, until one is left.
+  float (*fold_lanes)(const float* lanes) = nullptr;
+};
 
 /// A tile of a matrix product: kPanel columns, a few rows.
 inline constexpr int kPanel = 64;
@@ -58,8 +63,7 @@ struct VectorKernels {
 
   /// Kernels of a row; null where there is none for the format.
   PointwiseKernel (*pointwise)(std::string_view op, DataFormat format);
-  FoldSticksKernel (*fold_sticks)(std::string_view op, DataFormat format);
-  FoldRowsKernel (*fold_rows)(std::string_view op, DataFormat format);
+  FoldKernels (*fold)(std::string_view op, DataFormat format);
 
   /// SEN169 to fp32 and back, `n` a multiple of 64. Results that are NaN lose their sign.
   void (*widen)(const std::byte* from, float* to, int64_t n);
@@ -70,7 +74,7 @@ struct VectorKernels {
   void (*pack)(const std::byte* w, int64_t stride, int64_t depth, float* packed);
   /// c = [c +] x * w, each element's products added in ascending order.
   void (*multiply)(const MatmulTile& tile, const float* packed);
-  /// The same, from the codes: for so few rows that packing would cost more than it saves.
+  /// The same from zero and from the codes: for so few rows that packing would cost more than it saves.
   void (*multiply_codes)(const MatmulTile& tile, const std::byte* w, int64_t stride);
 };
 

@@ -1,0 +1,201 @@
+// The checker's rules about what an execute reads: written before, whole, by the right core, padding known.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "spyre/device/exec/checker.h"
+#include "spyre/device/exec/checker_parts.h"
+#include "spyre/device/exec/padding_flow.h"
+
+namespace spyre::exec {
+
+Checker::Input Checker::check_input(const BoundOp& bound, int tensor) {
+  const Tensor& t = bound.tensors[tensor];
+  Input input{.logical = std::vector<int64_t>(bound.dims(), kNoPadding)};
+  std::vector<uint32_t> all;
+  std::vector<int> seen;  // one core of each different slice
+  bool missing = false;
+  for (int core = 0; core < core_count(bound); ++core) {
+    const Footprint& sticks = sticks_[tensor][core];
+    const bool shared =
+        t.residence == Residence::kHbm &&
+        std::any_of(seen.begin(), seen.end(), [&](int other) { return sticks_[tensor][other] == sticks; });
+    if (sticks.empty() || shared) {
+      continue;
+    }
+    std::vector<uint32_t> found;
+    ShadowMemory& memory = shadow(t.residence, bound.op->cores[core].core);
+    for (const StickRun& run : sticks) {
+      memory.for_each_run(run.first, run.count, [&](uint32_t number, int64_t, int64_t) {
+        missing |= number == 0;
+        if (number != 0 && std::find(found.begin(), found.end(), number) == found.end()) {
+          found.push_back(number);
+        }
+      });
+    }
+    check_found(bound, tensor, core, hull_of(sticks), found);
+    for (const uint32_t number : found) {
+      records_[number].was_read = true;
+      if (std::find(all.begin(), all.end(), number) == all.end()) {
+        all.push_back(number);
+      }
+    }
+    seen.push_back(core);
+  }
+  learn(bound, tensor, all, input);
+  if (missing && !t.through) {
+    Input result = input;
+    for (const int core : seen) {
+      check_missing(bound, tensor, core, input, result);
+    }
+    input = result;
+  }
+  return input;
+}
+
+void Checker::learn(const BoundOp& bound, int tensor, const std::vector<uint32_t>& found,
+                    Input& input) const {
+  const MemoryShape view = shape_of(bound, tensor);
+  const Region* region = bound.tensors[tensor].residence == Residence::kHbm ? region_of(view.base) : nullptr;
+  bool first = true;
+  for (const uint32_t number : found) {
+    const Record& record = records_[number];
+    const bool known_arg = record.from_host && region != nullptr && region->arg != nullptr;
+    const MemoryShape buffer = known_arg ? shape_of(*region->arg, region->begin) : record.shape;
+    for (const MemoryDim& dim : view.dims) {
+      int64_t& logical = input.logical[dim.op_dim];
+      logical = std::min(logical, logical_extent(view, dim, buffer));
+    }
+    input.padding = first ? record.padding : join(input.padding, record.padding);
+    input.format = first || input.format == record.format ? record.format : DataFormat::INVALID;
+    first = false;
+  }
+}
+
+void Checker::check_missing(const BoundOp& bound, int tensor, int core, const Input& input, Input& result) {
+  const Tensor& t = bound.tensors[tensor];
+  Box box = touched_box(bound, tensor, core);
+  for (int d = 0; d < bound.dims(); ++d) {
+    box.upper[d] = std::min(box.upper[d], std::max(input.logical[d], box.lower[d]));
+  }
+  std::optional<StickRun> gone;
+  const int id = bound.op->cores[core].core;
+  for (const StickRun& run : footprint(bound, tensor, core, box)) {
+    shadow(t.residence, id)
+        .for_each_run(run.first, run.count, [&](uint32_t number, int64_t at, int64_t count) {
+          if (number == 0 && !gone) {
+            gone = StickRun{at, count};
+          }
+        });
+  }
+  if (!gone) {
+    result.padding = {.kind = PadValue::Kind::kUndefined};
+    return;
+  }
+  for (const auto& [other, memory] : lx_) {
+    uint32_t holder = 0;
+    memory.for_each_run(gone->first, 1, [&](uint32_t number, int64_t, int64_t) { holder = number; });
+    if (t.residence == Residence::kLx && other != id && holder != 0) {
+      Party who = records_[holder].who;
+      who.core = other;
+      report(Rule::kNotHeld, bound, tensor, core, *gone, "nobody wrote this here; another core holds it",
+             who);
+      return;
+    }
+  }
+  report(Rule::kUninitialised, bound, tensor, core, *gone, "reads what nobody wrote");
+}
+
+void Checker::check_found(const BoundOp& bound, int tensor, int core, const StickRun& hull,
+                          const std::vector<uint32_t>& found) {
+  const Tensor& t = bound.tensors[tensor];
+  check_clobber(bound, tensor, core, found);
+  for (const uint32_t number : found) {
+    const Record& record = records_[number];
+    if (record.from_host || !is_plain(t)) {
+      continue;
+    }
+    Party who = record.who;
+    if (t.residence == Residence::kLx) {
+      check_held(bound, tensor, core, record, hull);
+    } else if (!record.shape.dims.empty() && !views(shape_of(bound, tensor), record.shape)) {
+      report(Rule::kLayout, bound, tensor, core, hull,
+             "steps through the buffer in another way than its writer", who);
+    }
+    if (record.format != t.format && bound.op->info->family != OpFamily::kCopy) {
+      report(Rule::kFormat, bound, tensor, core, hull,
+             fmt::format("reads {} as {}", to_string(record.format), to_string(t.format)), who);
+    }
+  }
+}
+
+void Checker::check_clobber(const BoundOp& bound, int tensor, int core, const std::vector<uint32_t>& found) {
+  for (const uint32_t newer : found) {
+    for (const uint32_t older : found) {
+      const Record &over = records_[newer], &under = records_[older];
+      if (!over.overwrote.contains(under.sequence) || under.from_host ||
+          is_slice_of(over.shape, over.hull, under.shape, under.hull)) {
+        continue;
+      }
+      report(Rule::kClobbered, bound, tensor, core, over.hull,
+             fmt::format("wants what {} wrote, part of which is overwritten", to_string(under.who)),
+             over.who);
+    }
+  }
+}
+
+void Checker::check_held(const BoundOp& bound, int tensor, int core, const Record& record,
+                         const StickRun& hull) {
+  const MemoryShape view = shape_of(bound, tensor);
+  Party who = record.who;
+  who.core = bound.op->cores[core].core;
+  if (!same_strides(view, record.shape)) {
+    report(Rule::kLayout, bound, tensor, core, hull,
+           "steps through the buffer in another way than its writer", who);
+    return;
+  }
+  const auto held = record.held.find(who.core);
+  const Box wanted = bound.held(tensor, core);
+  for (const MemoryDim& dim : view.dims) {
+    const auto same =
+        std::find_if(record.shape.dims.begin(), record.shape.dims.end(), [&](const MemoryDim& d) {
+          return d.stride == dim.stride && d.steps == dim.steps && d.per_stick == dim.per_stick;
+        });
+    if (held == record.held.end() || same == record.shape.dims.end() || view.base != record.shape.base) {
+      continue;
+    }
+    const Box& has = held->second;
+    if (has.lower[same->op_dim] != wanted.lower[dim.op_dim] && wanted.extent(dim.op_dim) > 0) {
+      report(Rule::kNotHeld, bound, tensor, core, hull,
+             fmt::format("wants '{}' from {}, but this core holds it from {}",
+                         bound.op->dims[dim.op_dim].label, wanted.lower[dim.op_dim], has.lower[same->op_dim]),
+             who);
+      return;
+    }
+  }
+}
+
+void Checker::check_padding(const BoundOp& bound, const std::vector<Input>& inputs) {
+  std::vector<PaddedInput> padded;
+  for (const Input& input : inputs) {
+    padded.push_back({input.logical, input.padding});
+  }
+  for (const PaddingLeak& leak : padding_leaks(bound, padded)) {
+    const int tensor = bound.op->inputs[leak.input];
+    const Footprint& sticks = sticks_[tensor][0];
+    std::optional<Party> other;
+    const StickRun where = sticks.empty() ? StickRun{} : hull_of(sticks);
+    if (!sticks.empty()) {
+      shadow(bound.tensors[tensor].residence, bound.op->cores[0].core)
+          .for_each_run(where.first, where.count, [&](uint32_t number, int64_t, int64_t) {
+            if (number != 0 && !other) {
+              other = records_[number].who;
+            }
+          });
+    }
+    report(Rule::kPadding, bound, tensor, -1, where, leak.detail, other);
+  }
+}
+
+}  // namespace spyre::exec

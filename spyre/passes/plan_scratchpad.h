@@ -1,0 +1,73 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "spyre/base/json.h"
+#include "spyre/base/result.h"
+#include "spyre/base/units.h"
+#include "spyre/graph/graph.h"
+
+namespace spyre {
+
+/// Bytes of every core's LX that a plan may use, when the back end keeps a fraction of it for itself
+/// (DXP_LX_FRAC_AVAIL). 64 KiB for programs and debugging are set aside before; the rest is rounded up to
+/// whole sticks:
+///
+///     usable_lx(0) = 2031616     usable_lx(0.2) = 1625344     usable_lx(1) = 0
+///
+/// Refused: a fraction outside [0, 1].
+Result<Bytes> usable_lx(double back_end_fraction);
+
+struct ScratchpadOptions {
+  Bytes capacity = Bytes(1625344);   ///< usable_lx(0.2)
+  std::string solver = "portfolio";  ///< LAYOUT_SOLVER
+  bool in_place = true;              ///< results may take over the slot of an operand
+  bool clone_inputs = true;          ///< inputs read several times may be copied into LX
+};
+
+/// What was decided for every buffer, and why.
+struct ScratchpadPlan {
+  struct Entry {
+    std::string buffer;
+    int64_t first = 0, last = 0;   ///< nodes that touch it first and last, before clones were inserted
+    Bytes per_core;                ///< what each core holds; of a barred buffer all of it
+    std::optional<Bytes> address;  ///< the same on every core; none: device memory
+    std::string reason;            ///< why it is not in LX
+    std::string in_place_of;       ///< the buffer whose slot it took over
+    bool clone = false;            ///< a graph input: its copy is in LX
+    Bytes saves;                   ///< device memory traffic that residency avoids, or would avoid
+  };
+  Bytes capacity;
+  std::string solver;
+  bool optimal = false;        ///< proven: no other placement saves more
+  std::vector<Entry> entries;  ///< in the order of first touches
+
+  /// Device memory traffic that the plan avoids, and that it could avoid with an endless LX.
+  Bytes saved() const;
+  Bytes at_stake() const;
+  /// First byte that no buffer uses.
+  Bytes peak() const;
+
+  std::string to_text() const;
+  Json to_json() const;
+};
+
+/// Keeps buffers in LX, the scratchpad of the cores, instead of device memory.
+///
+///     m = max x;  d = x - m;  e = exp d;  s = sum e;  y = e / s          (M x N, one core)
+///
+///     in device memory     x x m . d . e . . s . y     8MN + 4N elements
+///     m, d, e, s in LX     x x . . . . . . . . . y     3MN
+///     and a clone of x     x . . . . . . . . . . y     2MN
+///
+/// Which buffers may live there is decided in scratchpad/residency.h; which do, and at which address, by a
+/// solver (solve/). There is no eviction: a buffer keeps its address for its whole life. Placed buffers get
+/// `BufferPlace::kLx`; placed inputs get a copy that is made just before their first reader, and all readers
+/// are redirected to it.
+///
+/// Needs divided work. Changes no result, bit for bit.
+Result<ScratchpadPlan> plan_scratchpad(Graph& graph, const ScratchpadOptions& options = {});
+
+}  // namespace spyre

@@ -1,0 +1,169 @@
+#include "spyre/passes/plan_scratchpad.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "spyre/passes/scratchpad/test_graphs.h"
+
+namespace spyre {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+const ScratchpadPlan::Entry& entry(const ScratchpadPlan& plan, std::string_view name) {
+  const auto found =
+      std::find_if(plan.entries.begin(), plan.entries.end(), [&](const auto& e) { return e.buffer == name; });
+  if (found == plan.entries.end()) throw std::runtime_error("no buffer " + std::string(name));
+  return *found;
+}
+
+std::optional<BufferPlace> place_of(const Graph& graph, std::string_view name) {
+  return graph.buffers[static_cast<size_t>(graph.find(name).value())].place;
+}
+
+// Device memory traffic of a graph on one core in elements: every operand that is not in LX moves once.
+int64_t elements_moved(const Graph& graph) {
+  int64_t elements = 0;
+  const auto move = [&](BufferId id) {
+    const Buffer& buffer = graph.buffers[static_cast<size_t>(id)];
+    const bool in_lx = buffer.place && buffer.place->kind == BufferPlace::Kind::kLx;
+    if (!in_lx) elements += buffer.layout->byte_size().value().count() / 2;
+  };
+  for (const Node& node : graph.nodes) {
+    for (const Instruction& instruction : node.body) {
+      if (instruction.is_load()) move(instruction.buffer);
+    }
+    move(node.target);
+  }
+  return elements;
+}
+
+TEST(UsableLx, IsWhatTheBackEndLeavesBehind) {
+  EXPECT_EQ(usable_lx(0).value(), Bytes(2031616));
+  EXPECT_EQ(usable_lx(0.2).value(), Bytes(1625344));
+  EXPECT_EQ(usable_lx(1).value(), Bytes(0));
+  EXPECT_EQ(ScratchpadOptions().capacity, usable_lx(0.2).value());
+}
+
+TEST(UsableLx, RefusesWhatIsNoFraction) {
+  EXPECT_FALSE(usable_lx(-0.1).ok());
+  EXPECT_FALSE(usable_lx(1.1).ok());
+  EXPECT_FALSE(usable_lx(std::numeric_limits<double>::quiet_NaN()).ok());
+}
+
+// The four published stages of the softmax over axis 0 of 512 x 1024 on one core.
+class SoftmaxStages : public ::testing::Test {
+ protected:
+  static constexpr int64_t M = 512, N = 1024;
+  Graph graph_ = test::divided(test::column_softmax(M, N), 1);
+};
+
+TEST_F(SoftmaxStages, WithoutLxEightPassesAndFourVectors) {
+  EXPECT_EQ(elements_moved(graph_), 8 * M * N + 4 * N);
+}
+
+TEST_F(SoftmaxStages, VectorsAloneFitInASmallLx) {
+  const ScratchpadPlan plan = plan_scratchpad(graph_, {.capacity = Bytes(4096)}).value();
+  EXPECT_EQ(elements_moved(graph_), 8 * M * N);
+  EXPECT_EQ(entry(plan, "d").reason, "capacity");
+}
+
+TEST_F(SoftmaxStages, InPlaceLeavesInputAndOutput) {
+  const ScratchpadPlan plan = plan_scratchpad(graph_, {.clone_inputs = false}).value();
+  EXPECT_EQ(elements_moved(graph_), 3 * M * N);
+  EXPECT_EQ(entry(plan, "e").in_place_of, "d");
+  EXPECT_EQ(entry(plan, "x").reason, "graph input");
+  EXPECT_EQ(entry(plan, "y").reason, "graph output");
+}
+
+TEST_F(SoftmaxStages, ACloneOfTheInputLeavesTwoPasses) {
+  const ScratchpadPlan plan = plan_scratchpad(graph_).value();
+  EXPECT_EQ(elements_moved(graph_), 2 * M * N);
+  EXPECT_TRUE(entry(plan, "x").clone);
+  EXPECT_EQ(entry(plan, "d").in_place_of, "x");
+  EXPECT_TRUE(plan.optimal);
+  EXPECT_EQ(plan.saved(), Bytes((6 * M * N + 4 * N) * 2));
+  EXPECT_TRUE(verify(graph_).ok());
+}
+
+TEST_F(SoftmaxStages, WithoutInPlaceOnlyOneMatrixFits) {
+  plan_scratchpad(graph_, {.in_place = false, .clone_inputs = false}).value();
+  EXPECT_EQ(elements_moved(graph_), 5 * M * N);  // e: one write and two reads less
+}
+
+TEST(PlanScratchpad, EverySolverGivesALegalPlan) {
+  for (const char* solver :
+       {"greedy", "firstfit", "bestfit", "simulated_annealing", "cpsat", "exact", "portfolio"}) {
+    Graph graph = test::divided(test::column_softmax(64, 128), 1);
+    EXPECT_TRUE(plan_scratchpad(graph, {.solver = solver}).ok()) << solver;
+  }
+}
+
+TEST(PlanScratchpad, AnUnknownSolverIsRefused) {
+  Graph graph = test::divided(test::column_softmax(64, 128), 1);
+  EXPECT_FALSE(plan_scratchpad(graph, {.solver = "oracle"}).ok());
+}
+
+// 512 rows and 16 sticks on 32 cores: the reductions take 16 x 2, the rest rows / 32.
+TEST(PlanScratchpad, SplitReductionsAndDisagreeingCoresStayInDeviceMemory) {
+  Graph graph = test::divided(test::column_softmax(512, 1024), 32);
+  const ScratchpadPlan plan = plan_scratchpad(graph).value();
+  EXPECT_EQ(entry(plan, "m").reason, "partial sums of 'm'");
+  EXPECT_THAT(entry(plan, "e").reason, StartsWith("core division mismatch"));
+  EXPECT_EQ(entry(plan, "d").per_core, Bytes(512 * 1024 * 2 / 32));
+  EXPECT_EQ(place_of(graph, "d"), (BufferPlace{BufferPlace::Kind::kLx, 0}));
+}
+
+TEST(PlanScratchpad, AResultAndAnInputReadOnceStayWhereTheyAre) {
+  Graph graph = test::divided(R"(graph g {
+    input x : float16[4, 64] stride=[64, 1]
+    buffer y : float16[4, 64] stride=[64, 1]
+    node y (p0: 4, p1: 64) {
+      v0 = load x[64*p0 + p1]
+      v1 = neg v0
+      store y[64*p0 + p1] v1
+    }
+    return y
+  })",
+                              4);
+  const Graph before = graph;
+  const ScratchpadPlan plan = plan_scratchpad(graph).value();
+  EXPECT_EQ(graph, before);
+  EXPECT_EQ(entry(plan, "x").reason, "graph input, read once");
+  EXPECT_EQ(entry(plan, "y").reason, "graph output");
+}
+
+TEST(PlanScratchpad, APieceOfABufferIsNoResident) {
+  Graph graph = test::divided(R"(graph g {
+    input x : float16[4, 128] stride=[128, 1]
+    buffer t : float16[4, 128] stride=[128, 1]
+    buffer y : float16[4, 64] stride=[64, 1]
+    node t (p0: 4, p1: 128) {
+      v0 = load x[128*p0 + p1]
+      v1 = exp v0
+      store t[128*p0 + p1] v1
+    }
+    node y (p0: 4, p1: 64) {
+      v0 = load t[128*p0 + p1 + 64]
+      v1 = neg v0
+      store y[64*p0 + p1] v1
+    }
+    return y
+  })",
+                              1);
+  EXPECT_THAT(entry(plan_scratchpad(graph).value(), "t").reason,
+              HasSubstr("partial or offset access in 'y'"));
+}
+
+TEST(PlanScratchpad, ThePlanPrintsEveryBufferAndTheSum) {
+  Graph graph = test::divided(test::column_softmax(64, 64), 1);
+  const std::string text = plan_scratchpad(graph).value().to_text();
+  for (const char* line : {"clone of the input", "in place of d", "graph output", "proven best"}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+}
+
+}  // namespace
+}  // namespace spyre
