@@ -46,6 +46,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("unfold", &unfold);
   m.impl("view.dtype", &view_dtype);
 
+  m.impl("_to_copy", &to_copy);
   m.impl("_copy_from", &copy_from);
   m.impl("_copy_from_and_resize", &copy_from_and_resize);
 
@@ -55,6 +56,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_local_scalar_dense", &local_scalar_dense);
   m.impl("record_stream", &record_stream);
 
+  m.impl("_fused_rms_norm_backward", &rms_norm_backward);
   register_eager(m);
   for (const char* name : kFallbackBeforeDefault) {
     m.impl(name, torch::CppFunction::makeFromBoxedFunction<&cpu_fallback_without_kernel>());
