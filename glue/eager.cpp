@@ -14,6 +14,7 @@
 #include "glue/fallback.h"
 #include "glue/kernels.h"
 #include "glue/tensor_access.h"
+#include "spyre/base/settings.h"
 
 namespace spyre::glue {
 namespace {
@@ -387,6 +388,11 @@ std::vector<ResultSpec> of_rms_norm(const c10::OperatorHandle& op, Arguments arg
   return specs;
 }
 
+bool eager_enabled() {
+  static const bool enabled = unwrap(read_bool("SPYRE_EAGER"));
+  return enabled;
+}
+
 void register_eager(torch::Library& library) {
   const auto add = [&](const char* name, const EagerRow& row) {
     if (*name == '\0') {
@@ -430,6 +436,7 @@ bool run_copy(const EagerRow& row, Arguments arguments, const ResultSpec& spec, 
 }  // namespace
 
 bool copy_on_card(const at::Tensor& from, const at::Tensor& to) {
+  if (!eager_enabled()) { return false; }
   static const EagerRow row{&copy, "", nullptr};
   const std::array<c10::IValue, 2> arguments = {from, to};
   at::Tensor target = to;
@@ -437,6 +444,7 @@ bool copy_on_card(const at::Tensor& from, const at::Tensor& to) {
 }
 
 std::optional<at::Tensor> cast_on_card(const at::Tensor& tensor, c10::ScalarType dtype) {
+  if (!eager_enabled()) { return std::nullopt; }
   static const EagerRow row{&copy, "", nullptr};
   const std::array<c10::IValue, 2> arguments = {tensor, static_cast<int64_t>(dtype)};
   ResultSpec spec = spec_of(tensor);

@@ -15,6 +15,10 @@
 /// Nothing here goes through Python or Dynamo. The rows are eager_table.def.
 namespace spyre::glue {
 
+/// Whether eager operators run as kernels of the card (setting SPYRE_EAGER, read once); otherwise all of them go to the
+/// counted CPU fallback.
+bool eager_enabled();
+
 /// Registers every row of the table.
 void register_eager(torch::Library& library);
 
