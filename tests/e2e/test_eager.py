@@ -6,9 +6,14 @@ The judge is PyTorch on the CPU in float32, from inputs that went through the ca
 
 import contextlib
 import math
+import os
 
 import pytest
 import torch
+
+pytestmark = pytest.mark.skipif(
+    os.environ.get("SPYRE_EAGER", "0") != "1", reason="eager kernels are a preview: SPYRE_EAGER=1 runs these tests"
+)
 
 HALF = dict(rtol=4e-3, atol=2e-3)  # up to four roundings of 2^-10, and results near zero
 SINGLE = dict(rtol=2e-5, atol=1e-5)  # the card's exp, log and sin in float32 are a few last bits off
