@@ -150,7 +150,7 @@ void Checker::check_held(const BoundOp& bound, int tensor, int core, const Recor
   const MemoryShape view = shape_of(bound, tensor);
   Party who = record.who;
   who.core = bound.op->cores[core].core;
-  if (!views(view, record.shape)) {
+  if (!same_strides(view, record.shape)) {
     report(Rule::kLayout, bound, tensor, core, hull,
            "steps through the buffer in another way than its writer", who);
     return;
