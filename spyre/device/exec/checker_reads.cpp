@@ -67,8 +67,10 @@ void Checker::learn(const BoundOp& bound, int tensor, const std::vector<uint32_t
       int64_t& logical = input.logical[dim.op_dim];
       logical = std::min(logical, logical_extent(view, dim, buffer));
     }
+    const DataFormat format =
+        known_arg ? region->arg->device_format.value_or(DataFormat::INVALID) : record.format;
     input.padding = first ? record.padding : join(input.padding, record.padding);
-    input.format = first || input.format == record.format ? record.format : DataFormat::INVALID;
+    input.format = first || input.format == format ? format : DataFormat::INVALID;
     first = false;
   }
 }

@@ -143,10 +143,7 @@ std::vector<MemoryDim> joined_dims(const MemoryShape& shape) {
   return joined;
 }
 
-}  // namespace
-
-bool same_strides(const MemoryShape& a, const MemoryShape& b) {
-  const std::vector<MemoryDim> x = joined_dims(a), y = joined_dims(b);
+bool equal_steps(const std::vector<MemoryDim>& x, const std::vector<MemoryDim>& y) {
   if (x.size() != y.size()) {
     return false;
   }
@@ -157,6 +154,12 @@ bool same_strides(const MemoryShape& a, const MemoryShape& b) {
     }
   }
   return true;
+}
+
+}  // namespace
+
+bool same_strides(const MemoryShape& a, const MemoryShape& b) {
+  return equal_steps(stepping_dims(a), stepping_dims(b)) || equal_steps(joined_dims(a), joined_dims(b));
 }
 
 namespace {
