@@ -253,9 +253,16 @@ PROMOTIONS = [
 @pytest.mark.parametrize("a,b", PROMOTIONS, ids=lambda t: str(t)[6:])
 def test_promotion_is_pytorchs(a, b):
     x, y = maker(a, 1)((3, 70)).to("spyre"), maker(b, 2)((3, 70)).to("spyre")
+    # A conversion between 16 and 32 bits leaves the elements of a stick in another order, and the card has no
+    # operation that restores it: beside a tensor in the standard order the CPU has to help.
+    mixed = {a, b} in ({torch.float16, torch.float32}, {torch.float16, torch.int64}, {torch.int64, torch.bool})
     for left, right in ((x, y), (y, x)):
         expected = left.cpu() * right.cpu()
-        result = left * right
+        if mixed:
+            with pytest.raises(RuntimeError, match="cannot be laid out on the card"):
+                left * right
+        with fallbacks_allowed() if mixed else contextlib.nullcontext():
+            result = left * right
         assert result.dtype == expected.dtype
         torch.testing.assert_close(result.cpu().float(), expected.float(), **HALF)
 
@@ -335,7 +342,8 @@ def test_reductions(op, shape, dim, keepdim):
 @pytest.mark.parametrize("form", FORMS)
 def test_reductions_of_everything(op, form):
     x, host = pair(form, torch.float16)
-    close(op(x), op(host))
+    # Each folded dimension rounds: what is added up is below 64, and 2^-10 of that may be lost each time.
+    torch.testing.assert_close(op(x).cpu().float(), op(host), rtol=4e-3, atol=6e-2)
 
 
 @pytest.mark.parametrize("dim", [0, 1])
