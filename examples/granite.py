@@ -2,8 +2,8 @@
 
     python examples/granite.py [--layers 2] [--hidden 256] [--tokens 16]
 
-Nothing in the model knows about the card: `model.to("spyre")`, `torch.compile`, `generate`. The same model in float32 on
-the CPU is the judge. Weights are random but seeded, so the tokens mean nothing and never change.
+Nothing in the model knows about the card: `model.to("spyre")`, `torch.compile`, `generate`. The same model in float32
+on the CPU is the judge. Weights are random but seeded, so the tokens mean nothing and never change.
 """
 
 import argparse
@@ -12,7 +12,6 @@ import warnings
 from collections import defaultdict
 
 import torch
-
 import torch_spyre  # noqa: F401  (also loaded by `import torch` itself)
 
 
@@ -75,7 +74,8 @@ def print_traffic() -> None:
         entry = sums[op["op"]]
         for i, key in enumerate(("hbm_read", "hbm_written", "lx_read", "macs")):
             entry[i] += op[key]
-    print(f"\n{'op':<18}{'runs':>6}{'HBM read':>12}{'HBM written':>13}{'LX read':>11}{'MACs':>14}     (last run of every kernel)")
+    print("\nbytes moved by the last run of every kernel")
+    print(f"{'op':<18}{'runs':>6}{'HBM read':>12}{'HBM written':>13}{'LX read':>11}{'MACs':>14}")
     for name, (read, written, lx, macs) in sorted(sums.items(), key=lambda kv: -sum(kv[1][:2])):
         print(f"{name:<18}{counts[name]:>6}{read:>12,}{written:>13,}{lx:>11,}{macs:>14,}")
     total = [sum(column) for column in zip(*sums.values(), strict=True)]

@@ -94,6 +94,7 @@ py::dict counts_by_name() {
     py::dict entry;
     entry["calls"] = count.calls;
     entry["bytes"] = count.bytes;
+    entry["reasons"] = count.reasons;
     out[py::str(name)] = entry;
   }
   return out;

@@ -6,6 +6,7 @@
 #include <ATen/ops/empty_like.h>
 
 #include "glue/device_state.h"
+#include "glue/eager.h"
 #include "glue/error.h"
 #include "glue/kernels.h"
 #include "glue/pinned_memory.h"
@@ -122,6 +123,9 @@ void copy_bits(const at::Tensor& from_tensor, const at::Tensor& to_tensor) {
 }
 
 void card_to_card(const at::Tensor& from, const at::Tensor& to) {
+  if (from.device() == to.device() && copy_on_card(from, to)) {
+    return;
+  }
   const bool same_format = layout_of(from).device_dtype == layout_of(to).device_dtype;
   if (from.scalar_type() == to.scalar_type() && same_format) {
     copy_bits(from, to);

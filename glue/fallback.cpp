@@ -44,8 +44,11 @@ std::string describe(const at::Tensor& tensor) {
 /// One call: which Spyre tensors went to the host, and as what.
 class Call {
  public:
-  Call(const c10::OperatorHandle& op, torch::jit::Stack* stack)
-      : schema_(op.schema()), stack_(stack), first_(stack->size() - schema_.arguments().size()) {}
+  Call(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::string& reason)
+      : schema_(op.schema()),
+        stack_(stack),
+        first_(stack->size() - schema_.arguments().size()),
+        reason_(reason) {}
 
   void run(const c10::OperatorHandle& op) {
     move_arguments();
@@ -182,9 +185,9 @@ class Call {
     if (fallback_mode() == FallbackMode::kSilent) {
       return;
     }
-    const std::string message =
-        c10::str(name(), " is falling back to cpu: it has no Spyre kernel. Inputs: ",
-                 inputs_.empty() ? "none on the card" : inputs_, "; ", bytes_, " bytes copied to the host.");
+    const std::string message = c10::str(name(), " is falling back to cpu: ", reason_,
+                                         ". Inputs: ", inputs_.empty() ? "none on the card" : inputs_, "; ",
+                                         bytes_, " bytes copied to the host.");
     TORCH_CHECK(fallback_mode() != FallbackMode::kError, message,
                 "\n  try  TORCH_SPYRE_FALLBACK=warn to allow it, or another operator");
     FallbackReporter reporter;
@@ -202,6 +205,7 @@ class Call {
     FallbackCount& entry = books().counts[name()];
     ++entry.calls;
     entry.bytes += bytes_;
+    ++entry.reasons[reason_.substr(0, reason_.find('\n'))];
   }
 
   struct Pair {
@@ -211,6 +215,7 @@ class Call {
   const c10::FunctionSchema& schema_;
   torch::jit::Stack* stack_;
   size_t first_;
+  const std::string& reason_;
   std::unordered_map<c10::TensorImpl*, Pair> hosts_;
   std::vector<at::Tensor> written_;
   std::optional<c10::DeviceIndex> device_, requested_;
@@ -220,8 +225,13 @@ class Call {
 
 }  // namespace
 
-void cpu_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  Call(op, stack).run(op);
+void cpu_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::string& reason) {
+  Call(op, stack, reason).run(op);
+}
+
+void cpu_fallback_without_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  static const std::string reason = "it has no Spyre kernel";
+  cpu_fallback(op, stack, reason);
 }
 
 FallbackMode fallback_mode() {

@@ -10,13 +10,17 @@
 
 namespace spyre::glue {
 
-/// Runs an operator that has no device path on the CPU: Spyre tensors are copied to the host, the CPU kernel runs,
-/// what it changed is copied back into the same tensors, what it made becomes new Spyre tensors.
+/// Runs an operator that has no device path on the CPU: Spyre tensors are copied to the host, the CPU kernel
+/// runs, what it changed is copied back into the same tensors, what it made becomes new Spyre tensors.
 ///
-/// Never silent about it: each use is counted, and by the setting TORCH_SPYRE_FALLBACK it warns (once per operator
-/// and call site), raises, or says nothing. An operator that returns a view of its input is refused, because a
-/// copy would not be one.
-void cpu_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+/// Never silent about it: each use is counted, and by the setting TORCH_SPYRE_FALLBACK it warns (once per
+/// operator and call site), raises, or says nothing. An operator that returns a view of its input is refused,
+/// because a copy would not be one.
+///
+/// `reason` says why the card does not run it.
+void cpu_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::string& reason);
+/// The same for operators without a row in eager_table.def.
+void cpu_fallback_without_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
 enum class FallbackMode { kWarn, kError, kSilent };
 FallbackMode fallback_mode();
@@ -24,13 +28,15 @@ void set_fallback_mode(FallbackMode mode);
 
 struct FallbackCount {
   int64_t calls = 0;
-  int64_t bytes = 0;  ///< host bytes copied, both ways
+  int64_t bytes = 0;                       ///< host bytes copied, both ways
+  std::map<std::string, int64_t> reasons;  ///< calls by why; the first line of it
 };
 /// By operator name, overload included.
 std::map<std::string, FallbackCount> fallback_counts();
 void reset_fallback_counts();
 
-/// Delivers a warning about an operator at the current Python line; installed by the bindings. `message` is complete.
+/// Delivers a warning about an operator at the current Python line; installed by the bindings. `message` is
+/// complete.
 using FallbackReporter = std::function<void(const std::string& op, const std::string& message)>;
 void set_fallback_reporter(FallbackReporter reporter);
 

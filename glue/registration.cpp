@@ -3,6 +3,7 @@
 
 #include <torch/library.h>
 
+#include "glue/eager.h"
 #include "glue/fallback.h"
 #include "glue/kernels.h"
 
@@ -25,7 +26,6 @@ constexpr const char* kFallbackBeforeDefault[] = {
     // The default composes several operators, each of which rounds; the CPU's kernel rounds once.
     "addr",
     "native_group_norm",
-    "native_layer_norm",
 };
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
@@ -55,13 +55,14 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_local_scalar_dense", &local_scalar_dense);
   m.impl("record_stream", &record_stream);
 
+  register_eager(m);
   for (const char* name : kFallbackBeforeDefault) {
-    m.impl(name, torch::CppFunction::makeFromBoxedFunction<&cpu_fallback>());
+    m.impl(name, torch::CppFunction::makeFromBoxedFunction<&cpu_fallback_without_kernel>());
   }
 }
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
-  m.fallback(torch::CppFunction::makeFromBoxedFunction<&cpu_fallback>());
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&cpu_fallback_without_kernel>());
 }
 
 }  // namespace

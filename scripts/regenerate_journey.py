@@ -23,6 +23,7 @@ from torch_spyre import _C
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "journey.md"
 KERNEL = ROOT / "tests" / "corpus" / "opspec" / "softmax.opspec"
+GRAPH = ROOT / "tests" / "corpus" / "graphs" / "softmax.ir"
 
 
 def numbers(values: torch.Tensor) -> str:
@@ -137,6 +138,42 @@ def sdsc_summary(path: Path) -> str:
     return f"{path.name:12} {name.split('_', 1)[1]:8} {extents:16} {masks or '-':18} {', '.join(places)}"
 
 
+def run_table(printed: str) -> str:
+    """What spyre-run prints, without the time it took."""
+    return "\n".join(line for line in printed.splitlines() if "best" not in line)
+
+
+def compile_blocks(tools: Path) -> dict:
+    """The same softmax as a compiler sees it: the graph after some passes, and what running its bundle moved."""
+
+    def after(name: str) -> str:
+        done = subprocess.run(
+            [tools / "spyre-compile", GRAPH, "--cores", "2", "--print-after", name],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return done.stdout
+
+    nodes = re.findall(r"  node .*?\n  }\n", after("divide-work"), re.DOTALL)
+    buffers = [line for line in after("plan-pool").splitlines() if line.startswith(("  input", "  buffer"))]
+    with tempfile.TemporaryDirectory() as scratch:
+        subprocess.run([tools / "spyre-compile", GRAPH, "--cores", "2", "-o", scratch + "/b"], check=True)
+        ran = subprocess.run([tools / "spyre-run", scratch + "/b"], check=True, capture_output=True, text=True).stdout
+    return {
+        "graph": first_node(GRAPH.read_text()),
+        "divided": nodes[0].rstrip("\n"),
+        "placed": "\n".join(buffers),
+        "compiled": run_table(ran),
+    }
+
+
+def first_node(text: str) -> str:
+    """The graph up to the end of its first node; the rest as an ellipsis."""
+    end = text.index("\n  }\n", text.index("  node ")) + len("\n  }\n")
+    return text[:end] + "  ...\n}"
+
+
 def bundle_blocks(tool: Path) -> dict:
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "softmax"
@@ -145,6 +182,9 @@ def bundle_blocks(tool: Path) -> dict:
         head = f"{'file':12} {'op':8} {'extents':16} {'masked':18} start of each tensor, core 0/core 1"
         rows = [sdsc_summary(path) for path in sorted(out.glob("sdsc_*.json"))]
         launch = json.loads((out / "spyreCodeDir" / "launch_spec.json").read_text())
+        ran = subprocess.run(
+            [tool.parent / "spyre-run", out, "--check"], check=True, capture_output=True, text=True
+        ).stdout
     symbols = "\n".join(json.dumps(symbol) for symbol in launch["symbols"])
     return {
         "opspec": first_op(KERNEL.read_text()),
@@ -152,6 +192,7 @@ def bundle_blocks(tool: Path) -> dict:
         "bundle": program.rstrip("\n"),
         "sdsc": "\n".join([head, *rows]),
         "symbols": symbols,
+        "run": run_table(ran),
     }
 
 
@@ -175,7 +216,9 @@ def main() -> int:
         return 1
     warnings.simplefilter("ignore", UserWarning)
     old = PAGE.read_text()
-    new = rewritten(old, {**Tensor().blocks(), **bundle_blocks(options.bundle_tool)})
+    new = rewritten(
+        old, {**Tensor().blocks(), **bundle_blocks(options.bundle_tool), **compile_blocks(options.bundle_tool.parent)}
+    )
     if new == old:
         return 0
     if options.check:

@@ -34,7 +34,7 @@ struct Options {
   std::string output;
   unsigned seed = 0;
   int repeat = 1;
-  bool interpreter = false, no_counters = false, json = false;
+  bool interpreter = false, no_counters = false, check = false, json = false;
 };
 
 /// One tensor argument, on the host and on the card.
@@ -369,7 +369,8 @@ int run(const Options& options) {
     return report(card.error(), kBadUsage);
   }
   card.value()->set_execution({.executor = options.interpreter ? Executor::kInterpreter : Executor::kFast,
-                               .count = !options.no_counters});
+                               .count = !options.no_counters,
+                               .check = options.check});
   const auto plan = prepare_kernel(*card.value(), bundle.value().code);
   if (!plan.ok()) {
     return report(plan.error(), kBadArtifact);
@@ -450,6 +451,8 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   app.add_flag("--interpreter", options.interpreter,
                "Compute element by element, straight from the definitions");
+  app.add_flag("--check", options.check,
+               "Look at the launch before it runs, as a sanitizer would; a problem is a fault");
   app.add_flag("--no-counters", options.no_counters, "Do not count bytes and operations");
   app.add_flag("--json", options.json, "Print JSON");
   try {

@@ -20,6 +20,7 @@ def metrics_report() -> str:
     lines.append(f"  {'cpu_fallbacks':<24}{total:>16,}")
     for name, entry in sorted(fallbacks.items(), key=lambda item: -item[1]["calls"]):
         lines.append(f"    {name:<38}{entry['calls']:>10,} calls {entry['bytes']:>14,} bytes")
+        lines.extend(f"      {calls:>10,} x {reason}" for reason, calls in entry["reasons"].items())
     return "\n".join(lines)
 
 

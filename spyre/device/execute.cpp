@@ -1,5 +1,10 @@
 #include "spyre/device/execute.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "spyre/device/exec/checked_run.h"
 #include "spyre/program/image.h"
 
 namespace spyre {
@@ -12,11 +17,34 @@ Result<LoadedProgramRef> LoadedProgram::load(std::span<const std::byte> memory, 
   return LoadedProgramRef(std::make_shared<const LoadedProgram>(std::move(read), machine));
 }
 
+namespace {
+
+constexpr size_t kMostFindings = 8;
+
+Status check_before_run(const ExecuteRequest& request, const exec::RunOptions& options) {
+  exec::Checker checker(*options.machine);
+  for (const MappedBytes& mapped : request.memory) {
+    checker.note_host_write(static_cast<uint64_t>(mapped.at.value()), mapped.bytes.size(), "the caller");
+  }
+  const exec::CheckedRun run =
+      exec::check_launch(request.program->program(), request.values, checker, options);
+  SPYRE_TRY(run.status);
+  if (run.findings.empty()) return Status();
+  Error error(ErrorKind::kDeviceFault, fmt::format("the checker found {} problems", run.findings.size()));
+  for (size_t i = 0; i < std::min(run.findings.size(), kMostFindings); ++i) {
+    error.notes.push_back(to_string(run.findings[i]));
+  }
+  return error;
+}
+
+}  // namespace
+
 Result<exec::RunCounts> execute_on(ProgramMemory::Scratchpads lx, const ExecuteRequest& request) {
   ProgramMemory memory(request.memory, std::move(lx));
   exec::RunOptions options;
   options.machine = &request.program->machine();
   const LoadedProgram& program = *request.program;
+  if (request.options.check) SPYRE_TRY(check_before_run(request, options));
   SPYRE_ASSIGN_OR_RETURN(exec::RunCounts counts,
                          request.options.executor == Executor::kInterpreter
                              ? exec::interpret(program.program(), request.values, memory, options)

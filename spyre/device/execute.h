@@ -46,6 +46,10 @@ enum class Executor {
 struct ExecuteOptions {
   Executor executor = Executor::kFast;
   bool count = true;  ///< false: the counts of the run stay empty
+  /// Looks at the whole launch before it runs, as a sanitizer would, and faults instead of running when
+  /// anything is wrong. Each launch is judged by itself: what it is given counts as written, scratchpads and
+  /// pool as empty.
+  bool check = false;
 };
 
 /// One run of a program on a card's cores.

@@ -59,6 +59,10 @@ std::string_view to_string(Metric metric) {
       return "program_cache_hits";
     case Metric::kProgramCacheMisses:
       return "program_cache_misses";
+    case Metric::kEagerCacheHits:
+      return "eager_cache_hits";
+    case Metric::kEagerCacheMisses:
+      return "eager_cache_misses";
     case Metric::kWorkEnqueued:
       return "work_enqueued";
     case Metric::kWorkInline:

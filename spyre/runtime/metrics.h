@@ -31,6 +31,8 @@ enum class Metric {
   kVectorElements,     ///< `vector_elements`: elements of the vector unit
   kProgramCacheHits,   ///< `program_cache_hits`: images that were decoded before
   kProgramCacheMisses,  ///< `program_cache_misses`: images that had to be decoded
+  kEagerCacheHits,      ///< `eager_cache_hits`: eager calls whose kernel was there
+  kEagerCacheMisses,    ///< `eager_cache_misses`: eager calls that had to be compiled, or refused, first
   kWorkEnqueued,        ///< `work_enqueued`: items given to a stream's thread
   kWorkInline,          ///< `work_inline`: items run on the calling thread, the stream being idle
   kWorkFailed,          ///< `work_failed`

@@ -25,6 +25,7 @@ Result<CardOptions> read_card_options() {
   SPYRE_ASSIGN_OR_RETURN(const std::string executor, read_string("SPYRE_EXECUTOR"));
   options.execution.executor = executor == "interpreter" ? Executor::kInterpreter : Executor::kFast;
   SPYRE_ASSIGN_OR_RETURN(options.execution.count, read_bool("SPYRE_COUNTERS"));
+  SPYRE_ASSIGN_OR_RETURN(options.execution.check, read_bool("SPYRE_CHECKER"));
   return options;
 }
 

@@ -143,7 +143,8 @@ def _same_layout(layout, fields) -> bool:
 def _input_places(text: str) -> dict[str, tuple[int, tuple]]:
     """By input: its offset in its storage and its layout, as the text declares them."""
     found = {}
-    for name, offset, layout in re.findall(r"^  input (\w+) : .*?(?: offset=(\d+))?(?: storage=\d+)? layout=(\(.*\))$", text, re.M):
+    declaration = r"^  input (\w+) : .*?(?: offset=(\d+))?(?: storage=\d+)? layout=(\(.*\))$"
+    for name, offset, layout in re.findall(declaration, text, re.M):
         found[name] = int(offset or 0), ast.literal_eval(re.sub(r"([A-Z]\w+)", r"'\1'", layout))
     return found
 

@@ -323,7 +323,7 @@ void Checker::check_against_region(const BoundOp& bound, int tensor) {
     report(Rule::kReadOnly, bound, tensor, -1, at,
            fmt::format("writes {}, which the launch specification calls an input", region->name));
   }
-  if (is_plain(t) && !same_strides(shape_of(bound, tensor), shape_of(arg, region->begin))) {
+  if (is_plain(t) && !views(shape_of(bound, tensor), shape_of(arg, region->begin))) {
     report(Rule::kLayout, bound, tensor, -1, at,
            fmt::format("steps through {} in another way than its device_size says", region->name));
   }
@@ -446,7 +446,7 @@ void Checker::check_found(const BoundOp& bound, int tensor, int core, const Stic
     Party who = record.who;
     if (t.residence == Residence::kLx) {
       check_held(bound, tensor, core, record, hull);
-    } else if (!record.shape.dims.empty() && !same_strides(shape_of(bound, tensor), record.shape)) {
+    } else if (!record.shape.dims.empty() && !views(shape_of(bound, tensor), record.shape)) {
       report(Rule::kLayout, bound, tensor, core, hull,
              "steps through the buffer in another way than its writer", who);
     }

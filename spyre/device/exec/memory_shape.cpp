@@ -79,7 +79,8 @@ MemoryShape shape_of(const LaunchArg& arg, int64_t address) {
   MemoryShape shape{.base = address};
   const std::vector<int64_t> host = known_shape(arg);
   const std::vector<int64_t> strides = host_strides(host);
-  const bool mapped = arg.stride_map.size() == arg.device_size.size() && !arg.device_size.empty() && !host.empty();
+  const bool mapped =
+      arg.stride_map.size() == arg.device_size.size() && !arg.device_size.empty() && !host.empty();
   const int64_t lanes = arg.device_size.empty() ? 1 : arg.device_size.back();
   const int64_t lane_step = mapped ? arg.stride_map.back() : -1;
   int64_t stride = kStick;
@@ -121,6 +122,42 @@ bool same_strides(const MemoryShape& a, const MemoryShape& b) {
     }
   }
   return true;
+}
+
+namespace {
+
+/// Whether a dim is a digit of one of the buffer's: its steps, and what lies inside one of them, divide it
+/// evenly.
+bool part_of(const MemoryDim& dim, const MemoryDim& whole) {
+  return whole.stride > 0 && dim.stride % whole.stride == 0 &&
+         whole.steps % times(dim.stride / whole.stride, dim.steps) == 0;
+}
+
+/// Whether a dim walks through several of the buffer's that lie end to end, from the first to the last step.
+bool joins(const MemoryDim& dim, const std::vector<MemoryDim>& buffer) {
+  int64_t steps = 0;
+  int64_t next = dim.stride;
+  for (const MemoryDim& part : buffer) {  // by rising stride
+    if (part.stride != next) {
+      continue;
+    }
+    steps = steps == 0 ? part.steps : times(steps, part.steps);
+    next = times(part.stride, part.steps);
+    if (steps == dim.steps) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool views(const MemoryShape& view, const MemoryShape& buffer) {
+  const std::vector<MemoryDim> x = stepping_dims(view), y = stepping_dims(buffer);
+  return std::all_of(x.begin(), x.end(), [&](const MemoryDim& dim) {
+    return joins(dim, y) ||
+           std::any_of(y.begin(), y.end(), [&](const MemoryDim& b) { return part_of(dim, b); });
+  });
 }
 
 bool strides_within(const MemoryShape& view, const MemoryShape& buffer) {

@@ -41,6 +41,10 @@ MemoryShape shape_of(const LaunchArg& arg, int64_t address);
 /// the same length for all of those but the outermost.
 bool same_strides(const MemoryShape& a, const MemoryShape& b);
 
+/// Whether every dim of a view is part of one dim of the buffer (heads inside rows, every other row) or joins
+/// some that lie end to end: what slices, reshapes and transposes of the buffer look like.
+bool views(const MemoryShape& view, const MemoryShape& buffer);
+
 /// Whether each of a view's strides is one of the buffer's: it may be a slice of it.
 bool strides_within(const MemoryShape& view, const MemoryShape& buffer);
 

@@ -76,7 +76,7 @@ TEST(DivideWork, WithACostTheCheapestLegalDivisionWins) {
   }
 }
 
-TEST(DivideWork, EveryAnswerIsLegalAndEveryRefusalHasNoFittingFloors) {
+TEST(DivideWork, EveryAnswerIsLegalAndNothingIsRefusedWhoseFloorsFit) {
   constexpr unsigned kSeed = 7;
   SCOPED_TRACE(testing::Message() << "seed " << kSeed);
   std::mt19937 random(kSeed);

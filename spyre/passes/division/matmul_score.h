@@ -3,8 +3,8 @@
 #include <cstdint>
 
 /// What one way to split a matmul costs, in microseconds, from sizes alone. The constants are upstream's fits
-/// to the card; see docs of the reference planner: an execution estimate that is a time, and preferences that
-/// are not. Preferences only rank splits of one matmul and must never be added into the time of a program.
+/// to measurements on the card. Two kinds of terms, kept apart: an execution estimate, which is a time, and
+/// preferences, which only rank the splits of one matmul and must never be added into the time of a program.
 namespace spyre {
 
 /// batch x [m, k] times batch x [k, n], in elements, stick axes padded to whole sticks.

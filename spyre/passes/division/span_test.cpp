@@ -109,7 +109,7 @@ TEST(Span, TheErrorProposesTilesWhenNoPaddingHelps) {
   EXPECT_THAT(text, HasSubstr("try  running it in 2 tiles along r: a core then spans 136.00 MiB"));
 }
 
-/// The stretch between the first and the last element that core 0 .. cores-1 touch, by visiting all of them.
+/// The stretch between the first and the last element that a core touches, by visiting all of them.
 Bytes touched(const DivisionTensor& t, const std::vector<AxisFacts>& facts, const Splits& splits,
               int64_t core) {
   std::vector<std::pair<int64_t, int64_t>> range;  // per axis, the slice of this core

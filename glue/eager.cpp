@@ -1,0 +1,420 @@
+#include "glue/eager.h"
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/empty_strided.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "glue/eager_cache.h"
+#include "glue/eager_recipes.h"
+#include "glue/error.h"
+#include "glue/fallback.h"
+#include "glue/kernels.h"
+#include "glue/tensor_access.h"
+
+namespace spyre::glue {
+namespace {
+
+/// One row of the table.
+struct EagerRow {
+  Recipe recipe;
+  std::string_view op;
+  ResultRule results;
+};
+
+bool on_card(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.device().is_privateuseone();
+}
+
+/// The arguments of one call.
+struct EagerCall {
+  Arguments arguments;
+  std::vector<at::Tensor> tensors;  ///< those on the card, lists unfolded, in order
+  std::vector<int> written;         ///< positions of those the operator writes, in the order of its results
+
+  explicit EagerCall(Arguments args) : arguments(args) {}
+
+  void add(const c10::IValue& value, bool is_written) {
+    if (value.isTensorList()) {
+      for (const at::Tensor& tensor : value.toTensorVector()) {
+        add(tensor, is_written);
+      }
+    } else if (value.isTensor()) {
+      add(value.toTensor(), is_written);
+    }
+  }
+
+ private:
+  void add(const at::Tensor& tensor, bool is_written) {
+    if (!on_card(tensor)) {
+      return;
+    }
+    if (is_written) {
+      written.push_back(static_cast<int>(tensors.size()));
+    }
+    tensors.push_back(tensor);
+  }
+};
+
+EagerCall read_call(const c10::FunctionSchema& schema, Arguments arguments) {
+  EagerCall call(arguments);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const c10::AliasInfo* alias = schema.arguments()[i].alias_info();
+    call.add(arguments[i], alias != nullptr && alias->isWrite());
+  }
+  return call;
+}
+
+bool same_view(const at::Tensor& a, const at::Tensor& b) {
+  return a.storage_offset() == b.storage_offset() && a.sizes() == b.sizes() && a.strides() == b.strides();
+}
+
+/// Makes the plan of a call that was not seen before.
+class Planner {
+ public:
+  Planner(const EagerRow& row, std::string name, const EagerCall& call, std::vector<ResultSpec> specs)
+      : row_(row), name_(std::move(name)), call_(call), specs_(std::move(specs)) {}
+
+  EagerPlan run(bool may_copy) {
+    EagerPlan plan;
+    for (size_t i = 0; i < specs_.size(); ++i) {
+      plan.targets.push_back({.spec = specs_[i], .written = call_.written.empty() ? -1 : call_.written[i]});
+    }
+    // What has the wrong size is resized first and then planned again.
+    for (const EagerPlan::Target& target : plan.targets) {
+      if (target.written >= 0 && written(target).sizes() != target.spec.size) {
+        return plan;
+      }
+    }
+    const auto has_elements = [](const ResultSpec& spec) { return c10::multiply_integers(spec.size) > 0; };
+    if (std::none_of(specs_.begin(), specs_.end(), has_elements)) {
+      return plan;
+    }
+    Status made = check_tensors();
+    if (made.ok() && !call_.written.empty()) {
+      made = compile_into(plan, /*direct=*/true);
+      if (!made.ok() && may_copy) {
+        made = compile_into(plan, /*direct=*/false);
+      }
+    } else if (made.ok()) {
+      made = compile_into(plan, /*direct=*/false);
+    }
+    if (!made.ok()) {
+      plan.refusal = made.error().to_string();
+    }
+    return plan;
+  }
+
+ private:
+  const at::Tensor& written(const EagerPlan::Target& target) const {
+    return call_.tensors[static_cast<size_t>(target.written)];
+  }
+
+  Status check_tensors() const {
+    for (const at::Tensor& tensor : call_.tensors) {
+      if (tensor.device() != call_.tensors[0].device()) {
+        return refuse("its tensors are on different cards");
+      }
+      const StorageContext* context = context_of(*tensor.storage().unsafeGetStorageImpl());
+      if (tensor.numel() == 0 || context == nullptr) {
+        continue;
+      }
+      if (!context->image || context->image->type != host_type_of(tensor.scalar_type())) {
+        return refuse("a tensor reads its storage as another dtype");
+      }
+    }
+    for (const ResultSpec& spec : specs_) {
+      SPYRE_TRY(arithmetic_type(spec.dtype));
+    }
+    return Status();
+  }
+
+  /// Whether a kernel may write into its arguments: memory that it also reads must be the same elements, and
+  /// nothing may be read after it was written.
+  Status check_overlap(const EagerPlan& plan, const Graph& graph) const {
+    for (const EagerPlan::Target& target : plan.targets) {
+      for (const at::Tensor& other : call_.tensors) {
+        if (written(target).is_alias_of(other) && !same_view(written(target), other)) {
+          return refuse("it writes into memory that it also reads");
+        }
+      }
+    }
+    std::set<BufferId> done;
+    for (const Node& node : graph.nodes) {
+      for (const Instruction& instruction : node.body) {
+        if (instruction.is_load() && done.contains(instruction.buffer)) {
+          return refuse("a step reads what an earlier one has written over");
+        }
+      }
+      if (graph.buffers[static_cast<size_t>(node.target)].is_input) {
+        done.insert(node.target);
+      }
+    }
+    return Status();
+  }
+
+  Status compile_into(EagerPlan& plan, bool direct) const {
+    GraphBuilder builder(name_);
+    for (EagerPlan::Target& target : plan.targets) {
+      target.direct = direct;
+      if (direct) {
+        builder.add_result(written(target));
+      } else {
+        if (target.written >= 0) {
+          target.spec.stride = contiguous_strides(target.spec.size);
+        }
+        builder.add_result(target.spec);
+      }
+    }
+    SPYRE_TRY(row_.recipe(builder, call_.arguments, row_.op));
+    if (direct) {
+      SPYRE_TRY(check_overlap(plan, builder.graph()));
+    }
+    SPYRE_TRY(verify(builder.graph()));
+    SPYRE_ASSIGN_OR_RETURN(const CompileOptions options, CompileOptions::from_environment());
+    SPYRE_ASSIGN_OR_RETURN(CompiledGraph compiled, compile(builder.graph(), options));
+    plan.kernel = std::make_shared<CompiledKernel>(std::move(compiled));
+    bind(plan, builder);
+    return Status();
+  }
+
+  /// Which of the call's tensors the kernel takes, and how it lays out what it makes.
+  void bind(EagerPlan& plan, const GraphBuilder& builder) const {
+    plan.inputs.clear();
+    for (const std::string& name : plan.kernel->input_names()) {
+      const BufferId id = *builder.graph().find(name);
+      const at::Tensor& tensor = builder.inputs()[static_cast<size_t>(builder.argument_number(id))];
+      const auto at = std::find_if(call_.tensors.begin(), call_.tensors.end(),
+                                   [&](const at::Tensor& t) { return t.is_same(tensor); });
+      SPYRE_CHECK(at != call_.tensors.end(), "recipes read only the call's own tensors");
+      plan.inputs.push_back(static_cast<int>(at - call_.tensors.begin()));
+    }
+    size_t output = 0;
+    for (size_t i = 0; i < plan.targets.size(); ++i) {
+      if (plan.targets[i].direct) {
+        continue;
+      }
+      const std::string& name = builder.buffer(builder.result(i)).name;
+      SPYRE_CHECK(plan.kernel->output_names()[output++] == name, "outputs come in the order of the results");
+      plan.targets[i].layout = plan.kernel->argument(name).layout;
+    }
+  }
+
+  const EagerRow& row_;
+  std::string name_;
+  const EagerCall& call_;
+  std::vector<ResultSpec> specs_;
+};
+
+/// True when an `out` tensor had another size than the result and got it.
+bool resize_written(const EagerPlan& plan, const EagerCall& call) {
+  bool resized = false;
+  for (const EagerPlan::Target& target : plan.targets) {
+    if (target.written < 0) {
+      continue;
+    }
+    const at::Tensor& tensor = call.tensors[static_cast<size_t>(target.written)];
+    if (tensor.sizes() == target.spec.size) {
+      continue;
+    }
+    resize_(tensor, target.spec.size, std::nullopt);
+    resized = true;
+  }
+  return resized;
+}
+
+/// Queues the kernel and returns the operator's results.
+std::vector<at::Tensor> execute(const EagerPlan& plan, const EagerCall& call, c10::Device device) {
+  std::vector<at::Tensor> inputs, outputs, results;
+  for (const EagerPlan::Target& target : plan.targets) {
+    const ResultSpec& spec = target.spec;
+    if (!target.direct && plan.kernel != nullptr) {
+      outputs.push_back(empty_with_layout(spec.size, spec.stride, spec.dtype, target.layout, device));
+      results.push_back(outputs.back());
+    } else if (target.written < 0) {
+      results.push_back(
+          empty_strided(spec.size, spec.stride, spec.dtype, std::nullopt, device, std::nullopt));
+    } else {
+      results.push_back(call.tensors[static_cast<size_t>(target.written)]);
+    }
+  }
+  if (plan.kernel == nullptr) {
+    return results;
+  }
+  for (const int position : plan.inputs) {
+    inputs.push_back(call.tensors[static_cast<size_t>(position)]);
+  }
+  plan.kernel->run(inputs, outputs);
+  for (size_t i = 0; i < plan.targets.size(); ++i) {
+    const EagerPlan::Target& target = plan.targets[i];
+    if (target.written < 0 || target.direct) {
+      continue;
+    }
+    const at::Tensor& written = call.tensors[static_cast<size_t>(target.written)];
+    copy_from(results[i], written, /*non_blocking=*/false);
+    results[i] = written;
+  }
+  return results;
+}
+
+/// The boxed kernel of one form of one operator.
+class EagerOperator final : public c10::OperatorKernel {
+ public:
+  explicit EagerOperator(EagerRow row) : row_(row) {}
+
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
+    while (true) {
+      const size_t count = op.schema().arguments().size();
+      const Arguments arguments(stack->data() + (stack->size() - count), count);
+      std::optional<EagerKey> key = eager_key(this, arguments);
+      if (!key) {
+        cpu_fallback(op, stack, "the card takes no argument of this kind");
+        return;
+      }
+      const EagerCall call = read_call(op.schema(), arguments);
+      std::shared_ptr<const EagerPlan> plan = EagerCache::shared().find(*key);
+      if (plan == nullptr) {
+        plan = std::make_shared<const EagerPlan>(make_plan(op, call));
+        EagerCache::shared().insert(std::move(*key), plan);
+      }
+      if (!plan->refusal.empty()) {
+        cpu_fallback(op, stack, plan->refusal);
+        return;
+      }
+      if (resize_written(*plan, call)) {
+        continue;
+      }
+      std::vector<at::Tensor> results = execute(*plan, call, call.tensors[0].device());
+      torch::jit::drop(stack, count);
+      for (at::Tensor& result : results) {
+        stack->emplace_back(std::move(result));
+      }
+      return;
+    }
+  }
+
+ private:
+  EagerPlan make_plan(const c10::OperatorHandle& op, const EagerCall& call) const {
+    const auto refused = [](std::string why) {
+      EagerPlan plan;
+      plan.refusal = std::move(why);
+      return plan;
+    };
+    if (call.tensors.empty()) {
+      return refused("none of its tensors is on the card");
+    }
+    const size_t results = op.schema().returns().size();
+    if (!call.written.empty() && call.written.size() != results) {
+      return refused("an out tensor is not on the card");
+    }
+    std::vector<ResultSpec> specs;
+    try {
+      specs = row_.results(op, call.arguments);
+    } catch (const std::exception& error) {
+      // Wrong arguments: the CPU's kernel says so in PyTorch's words.
+      return refused(std::string("its results are unknown: ") + error.what());
+    }
+    const std::string name = op.schema().name().substr(std::string_view("aten::").size());
+    return Planner(row_,
+                   "aten." + name +
+                       (op.schema().overload_name().empty() ? "" : "." + op.schema().overload_name()),
+                   call, std::move(specs))
+        .run(/*may_copy=*/true);
+  }
+
+  const EagerRow row_;
+};
+
+ResultSpec spec_of(const at::Tensor& tensor) {
+  return {tensor.sizes().vec(), tensor.strides().vec(), tensor.scalar_type()};
+}
+
+c10::IValue without_data(const c10::IValue& value) {
+  const auto meta = [](const at::Tensor& tensor) {
+    if (!on_card(tensor)) {
+      return tensor;
+    }
+    return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(c10::kMeta));
+  };
+  if (value.isTensor()) {
+    return meta(value.toTensor());
+  }
+  if (!value.isTensorList()) {
+    return value.isDevice() ? c10::IValue(c10::Device(c10::kMeta)) : value;
+  }
+  c10::List<at::Tensor> list;
+  for (const at::Tensor& tensor : value.toTensorVector()) {
+    list.push_back(meta(tensor));
+  }
+  return list;
+}
+
+}  // namespace
+
+std::vector<ResultSpec> by_meta(const c10::OperatorHandle& op, Arguments arguments) {
+  const at::AutoDispatchBelowADInplaceOrView no_autograd;
+  torch::jit::Stack stack;
+  for (const c10::IValue& value : arguments) {
+    stack.push_back(without_data(value));
+  }
+  op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::Meta), &stack);
+  std::vector<ResultSpec> specs;
+  for (const c10::IValue& value : stack) {
+    specs.push_back(spec_of(value.toTensor()));
+  }
+  return specs;
+}
+
+std::vector<ResultSpec> of_layer_norm(const c10::OperatorHandle& /*op*/, Arguments arguments) {
+  const at::Tensor& x = arguments[0].toTensor();
+  const std::vector<int64_t> inner = arguments[1].toIntVector();
+  TORCH_CHECK(!inner.empty() && static_cast<int64_t>(inner.size()) <= x.dim() &&
+                  x.sizes().slice(static_cast<size_t>(x.dim()) - inner.size()) == c10::IntArrayRef(inner),
+              "the normalized shape is not the end of the input's");
+  const std::vector<int64_t> size = x.sizes().vec();
+  std::vector<int64_t> kept = size;
+  std::fill(kept.end() - static_cast<std::ptrdiff_t>(inner.size()), kept.end(), 1);
+  const ResultSpec statistics{kept, contiguous_strides(kept), x.scalar_type()};
+  return {{size, contiguous_strides(size), x.scalar_type()}, statistics, statistics};
+}
+
+void register_eager(torch::Library& library) {
+  const auto add = [&](const char* name, const EagerRow& row) {
+    if (*name == '\0') {
+      return;
+    }
+    library.impl(name, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<EagerOperator>(row)));
+  };
+#define SPYRE_EAGER(functional, in_place, out, recipe, op, results) \
+  for (const char* name : {functional, in_place, out}) {            \
+    add(name, {&recipe, op, &results});                             \
+  }
+#include "glue/eager_table.def"
+}
+
+bool copy_on_card(const at::Tensor& from, const at::Tensor& to) {
+  static const EagerRow row{&copy, "", nullptr};
+  const std::array<c10::IValue, 2> arguments = {from, to};
+  std::optional<EagerKey> key = eager_key(&row, arguments);
+  if (!key) {
+    return false;
+  }
+  EagerCall call(arguments);
+  call.add(arguments[0], false);
+  call.add(arguments[1], true);
+  std::shared_ptr<const EagerPlan> plan = EagerCache::shared().find(*key);
+  if (plan == nullptr) {
+    plan = std::make_shared<const EagerPlan>(
+        Planner(row, "aten.copy_", call, {spec_of(to)}).run(/*may_copy=*/false));
+    EagerCache::shared().insert(std::move(*key), plan);
+  }
+  if (!plan->refusal.empty()) {
+    return false;
+  }
+  execute(*plan, call, to.device());
+  return true;
+}
+
+}  // namespace spyre::glue

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/library.h>
+
+/// Eager mode: one operator becomes one graph, compiled by the same driver as `torch.compile`'s and kept.
+///
+///     dispatcher ─ boxed arguments ─ key ─┬─ hit ──────────────────────────────────────────┬─ launch
+///                                         └─ miss ─ shapes by PyTorch ─ recipe ─ compile ──┘
+///                                                   any of them refuses: CPU fallback, counted with the
+///                                                   reason
+///
+/// Nothing here goes through Python or Dynamo. The rows are eager_table.def.
+namespace spyre::glue {
+
+/// Registers every row of the table.
+void register_eager(torch::Library& library);
+
+/// A copy between two tensors of one card by a kernel. False: no kernel does it, the caller must.
+bool copy_on_card(const at::Tensor& from, const at::Tensor& to);
+
+}  // namespace spyre::glue

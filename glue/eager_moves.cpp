@@ -1,0 +1,117 @@
+// Operators that move elements: copies, cat, gathers, and patterns made from positions.
+
+#include "glue/eager_recipes.h"
+
+namespace spyre::glue {
+
+Status copy(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
+  SPYRE_TRY(arithmetic_type(args[0].toTensor().scalar_type()));
+  NodeBuilder node = graph.node(graph.result(), graph.result_size());
+  node.store(node.load(graph.input(args[0].toTensor())));
+  return Status();
+}
+
+Status concatenate(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
+  const auto rank = static_cast<int64_t>(graph.result_size().size());
+  const int64_t wished = args[1].toInt();
+  const auto dim = static_cast<size_t>(wished < 0 ? wished + rank : wished);
+  int64_t start = 0;
+  for (const at::Tensor& part : args[0].toTensorVector()) {
+    if (part.numel() == 0) {
+      continue;
+    }
+    SPYRE_TRY(arithmetic_type(part.scalar_type()));
+    NodeBuilder node = graph.node(graph.result(), part.sizes().vec());
+    std::vector<Expr> position;
+    for (size_t d = 0; d < static_cast<size_t>(rank); ++d) {
+      position.push_back(node.loop(d));
+    }
+    position[dim] = position[dim] + Expr::constant(start);
+    node.store(node.load(graph.input(part)), position);
+    start += part.size(static_cast<int64_t>(dim));
+  }
+  return Status();
+}
+
+Status stack(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
+  const auto rank = static_cast<int64_t>(graph.result_size().size());
+  const int64_t wished = args[1].toInt();
+  const int64_t dim = wished < 0 ? wished + rank : wished;
+  int64_t slot = 0;
+  for (const at::Tensor& part : args[0].toTensorVector()) {
+    SPYRE_TRY(arithmetic_type(part.scalar_type()));
+    NodeBuilder node = graph.node(graph.result(), part.sizes().vec());
+    std::vector<Expr> position;
+    for (size_t d = 0; d < static_cast<size_t>(part.dim()); ++d) {
+      position.push_back(node.loop(d));
+    }
+    position.insert(position.begin() + dim, Expr::constant(slot++));
+    node.store(node.load(graph.input(part)), position);
+  }
+  return Status();
+}
+
+Status triangle(GraphBuilder& graph, Arguments args, std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, arithmetic_type(args[0].toTensor().scalar_type()));
+  if (type == HostType::kInt32 || type == HostType::kInt64) {
+    return refuse("a choice between integers");
+  }
+  NodeBuilder node = graph.node(graph.result(), graph.result_size());
+  const size_t rank = node.output_loops();
+  // Below or on the diagonal: column - row - diagonal <= 0.
+  const Expr distance = node.loop(rank - 1) + -1 * node.loop(rank - 2) + Expr::constant(-args[1].toInt());
+  const Value inside =
+      node.op(op, {node.index(distance, HostType::kFloat32), node.constant(0, HostType::kFloat32)});
+  const Value x = node.load(graph.input(args[0].toTensor()));
+  node.store(node.op("where", {inside, x, node.constant(0, type)}));
+  return Status();
+}
+
+Status index_select(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
+  const at::Tensor &table = args[0].toTensor(), &index = args[2].toTensor();
+  SPYRE_TRY(arithmetic_type(table.scalar_type()));
+  if (table.dim() == 0 || index.dim() != 1) {
+    return refuse("an index without dimensions");
+  }
+  const auto dim = static_cast<size_t>(args[1].toInt() < 0 ? args[1].toInt() + table.dim() : args[1].toInt());
+  NodeBuilder node = graph.node(graph.result(), graph.result_size());
+  const Value row = node.load(graph.input(index), {node.loop(dim)});
+  std::vector<Expr> position;
+  for (size_t d = 0; d < node.output_loops(); ++d) {
+    position.push_back(d == dim ? NodeBuilder::indirect(row) : node.loop(d));
+  }
+  node.store(node.load(graph.input(table), position));
+  return Status();
+}
+
+Status embedding(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
+  const at::Tensor &table = args[0].toTensor(), &index = args[1].toTensor();
+  SPYRE_TRY(arithmetic_type(table.scalar_type()));
+  NodeBuilder node = graph.node(graph.result(), graph.result_size());
+  std::vector<Expr> at;
+  for (size_t d = 0; d < static_cast<size_t>(index.dim()); ++d) {
+    at.push_back(node.loop(d));
+  }
+  const Value row = node.load(graph.input(index), at);
+  node.store(node.load(graph.input(table), {NodeBuilder::indirect(row), node.loop(node.output_loops() - 1)}));
+  return Status();
+}
+
+Status arange(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
+  const HostType type = graph.buffer(graph.result()).dtype;
+  SPYRE_TRY(arithmetic_type(dtype_of(type)));
+  const at::Scalar start = args[0].toScalar(), step = args[2].toScalar();
+  NodeBuilder node = graph.node(graph.result(), graph.result_size());
+  if (start.isIntegral(false) && step.isIntegral(false)) {
+    node.store(node.index(step.toLong() * node.loop(0) + Expr::constant(start.toLong()), type));
+    return Status();
+  }
+  const auto constant = [&](const at::Scalar& value) {
+    return node.constant(value.toDouble(), HostType::kFloat32);
+  };
+  const Value steps = node.op("mul", {node.index(node.loop(0), HostType::kFloat32), constant(step)});
+  node.store(node.op("add", {steps, constant(start)}));
+  return Status();
+}
+
+}  // namespace spyre::glue

@@ -1,0 +1,369 @@
+// One loop nest over the result: each element from the elements that broadcasting puts beside it.
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "glue/eager_recipes.h"
+
+namespace spyre::glue {
+namespace {
+
+bool is_integer(HostType type) {
+  return type == HostType::kInt32 || type == HostType::kInt64;
+}
+bool is_float(HostType type) {
+  return !is_integer(type) && type != HostType::kBool;
+}
+
+/// A node over the whole result.
+NodeBuilder over_result(GraphBuilder& graph) {
+  return graph.node(graph.result(), graph.result_size());
+}
+
+std::string text_of(const c10::IValue& value) {
+  return value.isNone() ? "" : value.toStringRef();
+}
+
+}  // namespace
+
+Status unary(GraphBuilder& graph, Arguments args, std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0]}));
+  NodeBuilder node = over_result(graph);
+  node.store(node.op(op, {operand(graph, node, args[0], type)}));
+  return Status();
+}
+
+Status unary_float(GraphBuilder& graph, Arguments args, std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_float({&args[0]}));
+  NodeBuilder node = over_result(graph);
+  node.store(node.op(op, {operand(graph, node, args[0], type)}));
+  return Status();
+}
+
+Status unary_rounding(GraphBuilder& graph, Arguments args, std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0]}));
+  NodeBuilder node = over_result(graph);
+  const Value x = operand(graph, node, args[0], type);
+  node.store(is_integer(type) ? x : node.op(op, {x}));
+  return Status();
+}
+
+Status binary(GraphBuilder& graph, Arguments args, std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0], &args[1]}));
+  NodeBuilder node = over_result(graph);
+  const Value x = operand(graph, node, args[0], type);
+  node.store(node.op(op, {x, operand(graph, node, args[1], type)}));
+  return Status();
+}
+
+Status binary_float(GraphBuilder& graph, Arguments args, std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_float({&args[0], &args[1]}));
+  NodeBuilder node = over_result(graph);
+  const Value x = operand(graph, node, args[0], type);
+  node.store(node.op(op, {x, operand(graph, node, args[1], type)}));
+  return Status();
+}
+
+Status binary_float_only(GraphBuilder& graph, Arguments args, std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0], &args[1]}));
+  // The card's integer unit adds and multiplies; everything else would go through 32-bit floats.
+  if (!is_float(type)) {
+    return refuse(c10::str(op, " of integers"));
+  }
+  return binary(graph, args, op);
+}
+
+Status binary_product(GraphBuilder& graph, Arguments args, std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0], &args[1]}));
+  return binary(graph, args, type == HostType::kBool ? "logical_and" : op);
+}
+
+Status compare(GraphBuilder& graph, Arguments args, std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0], &args[1]}));
+  if (!is_integer(type)) {
+    return binary(graph, args, op);
+  }
+  // Integers are compared by the sign of their difference: the difference is exact where a float of each is
+  // not.
+  NodeBuilder node = over_result(graph);
+  const Value x = operand(graph, node, args[0], type);
+  const Value difference = node.op("sub", {x, operand(graph, node, args[1], type)});
+  node.store(node.op(op, {node.as(difference, HostType::kFloat32), node.constant(0, HostType::kFloat32)}));
+  return Status();
+}
+
+Status sum_of(GraphBuilder& graph, Arguments args, std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0], &args[1]}));
+  const double alpha = number(args[2]);
+  NodeBuilder node = over_result(graph);
+  const Value x = operand(graph, node, args[0], type);
+  Value y = operand(graph, node, args[1], type);
+  if (type == HostType::kBool) {
+    // Sums of truth values saturate.
+    if (op != "add" || alpha != 1) {
+      return refuse("a difference of truth values");
+    }
+    node.store(node.op("logical_or", {x, y}));
+    return Status();
+  }
+  if (alpha != 1) {
+    y = node.op("mul", {y, node.constant(alpha, type)});
+  }
+  node.store(node.op(op, {x, y}));
+  return Status();
+}
+
+Status reverse_difference(GraphBuilder& graph, Arguments args, std::string_view op) {
+  const std::array<c10::IValue, 3> swapped = {args[1], args[0], args[2]};
+  if (number(args[2]) == 1) {
+    return sum_of(graph, swapped, op);
+  }
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0], &args[1]}));
+  NodeBuilder node = over_result(graph);
+  const Value x = operand(graph, node, args[0], type);
+  const Value scaled = node.op("mul", {x, node.constant(number(args[2]), type)});
+  node.store(node.op(op, {operand(graph, node, args[1], type), scaled}));
+  return Status();
+}
+
+Status divide(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
+  const std::string mode = text_of(args[2]);
+  if (mode.empty()) {
+    return binary_float(graph, args, "truediv");
+  }
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0], &args[1]}));
+  // The card divides in floating point: integer quotients would be wrong beyond 24 bits, and 0 / 0 is no
+  // error.
+  if (!is_float(type)) {
+    return refuse("a rounded quotient of integers");
+  }
+  return binary(graph, args, mode == "floor" ? "floordiv" : "truncdiv");
+}
+
+Status power(GraphBuilder& graph, Arguments args, std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0], &args[1]}));
+  if (!is_float(type)) {
+    return refuse("a power of integers");
+  }
+  const bool whole = args[1].isScalar() && number(args[1]) == std::floor(number(args[1]));
+  const bool positive = args[0].isScalar() && number(args[0]) > 0;
+  // By way of the logarithm a negative base is not a number even where the exponent is whole.
+  if (!args[1].isScalar() && !positive) {
+    return refuse("a power with a tensor as exponent");
+  }
+  if (whole && std::fabs(number(args[1])) > 64) {
+    return refuse("a power beyond 64");
+  }
+  return binary(graph, args, op);
+}
+
+Status choose(GraphBuilder& graph, Arguments args, std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[1], &args[2]}));
+  if (is_integer(type)) {
+    return refuse("a choice between integers");
+  }
+  if (args[0].toTensor().scalar_type() != c10::kBool) {
+    return refuse("a condition that is not bool");
+  }
+  NodeBuilder node = over_result(graph);
+  const Value condition = operand(graph, node, args[0], HostType::kBool);
+  const Value x = operand(graph, node, args[1], type);
+  node.store(node.op(op, {condition, x, operand(graph, node, args[2], type)}));
+  return Status();
+}
+
+Status fill_masked(GraphBuilder& graph, Arguments args, std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0]}));
+  if (is_integer(type)) {
+    return refuse("a choice between integers");
+  }
+  if (args[1].toTensor().scalar_type() != c10::kBool) {
+    return refuse("a mask that is not bool");
+  }
+  NodeBuilder node = over_result(graph);
+  const Value mask = operand(graph, node, args[1], HostType::kBool);
+  const Value filled = operand(graph, node, args[2], type);
+  node.store(node.op(op, {mask, filled, operand(graph, node, args[0], type)}));
+  return Status();
+}
+
+Status clamp_numbers(GraphBuilder& graph, Arguments args, std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(HostType type, common_type({&args[0]}));
+  for (const size_t i : {size_t{1}, size_t{2}}) {
+    if (args[i].isNone()) {
+      continue;
+    }
+    SPYRE_ASSIGN_OR_RETURN(const HostType wider, common_type({&args[0], &args[i]}));
+    if (std::isnan(number(args[i]))) {
+      return refuse("a bound that is not a number");
+    }
+    if (is_float(wider)) {
+      type = wider;
+    }
+  }
+  if (!is_float(type)) {
+    return refuse("clamping integers");
+  }
+  std::vector<std::pair<std::string, double>> bounds;
+  if (!args[1].isNone()) {
+    bounds.emplace_back("min", number(args[1]));
+  }
+  if (!args[2].isNone()) {
+    bounds.emplace_back("max", number(args[2]));
+  }
+  NodeBuilder node = over_result(graph);
+  node.store(node.op(op, {operand(graph, node, args[0], type)}, std::move(bounds)));
+  return Status();
+}
+
+Status clamp_tensors(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
+  const c10::IValue& low = args[1].isNone() ? args[0] : args[1];
+  const c10::IValue& high = args[2].isNone() ? args[0] : args[2];
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0], &low, &high}));
+  if (!is_float(type)) {
+    return refuse("clamping integers");
+  }
+  NodeBuilder node = over_result(graph);
+  Value value = operand(graph, node, args[0], type);
+  if (!args[1].isNone()) {
+    value = node.op("maximum", {value, operand(graph, node, low, type)});
+  }
+  if (!args[2].isNone()) {
+    value = node.op("minimum", {value, operand(graph, node, high, type)});
+  }
+  node.store(value);
+  return Status();
+}
+
+Status clamp_one_side(GraphBuilder& graph, Arguments args, std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0], &args[1]}));
+  if (!is_float(type)) {
+    return refuse("clamping integers");
+  }
+  return binary(graph, args, op);
+}
+
+Status add_product(GraphBuilder& graph, Arguments args, std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0], &args[1], &args[2]}));
+  if (type == HostType::kBool) {
+    return refuse("products of truth values");
+  }
+  NodeBuilder node = over_result(graph);
+  const Value start = operand(graph, node, args[0], type);
+  const Value x = operand(graph, node, args[1], type);
+  Value product = node.op(op, {x, operand(graph, node, args[2], type)});
+  if (number(args[3]) != 1) {
+    product = node.op("mul", {product, node.constant(number(args[3]), type)});
+  }
+  node.store(node.op("add", {start, product}));
+  return Status();
+}
+
+Status interpolate(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0], &args[1]}));
+  NodeBuilder node = over_result(graph);
+  const Value start = operand(graph, node, args[0], type);
+  const Value way = node.op("sub", {operand(graph, node, args[1], type), start});
+  node.store(node.op("add", {start, node.op("mul", {operand(graph, node, args[2], type), way})}));
+  return Status();
+}
+
+Status gelu(GraphBuilder& graph, Arguments args, std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0]}));
+  NodeBuilder node = over_result(graph);
+  const Value x = operand(graph, node, args[0], type);
+  const auto constant = [&](double value) { return node.constant(value, type); };
+  if (text_of(args[1]) == "tanh") {
+    const Value cube = node.op("mul", {node.op("mul", {x, x}), x});
+    const Value inner = node.op("add", {x, node.op("mul", {cube, constant(0.044715)})});
+    // (1 + tanh(z)) / 2 is the sigmoid of 2z: one operation, and exact where tanh would cancel.
+    const Value twice = node.op("mul", {inner, constant(2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi)});
+    node.store(node.op("mul", {x, node.op("sigmoid", {twice})}));
+  } else if (type == HostType::kFloat32) {
+    const Value erf = node.op("erf", {node.op("mul", {x, constant(1 / std::numbers::sqrt2)})});
+    const Value half = node.op("mul", {x, constant(0.5)});
+    node.store(node.op("mul", {half, node.op("add", {erf, constant(1)})}));
+  } else {
+    node.store(node.op(op, {x}));
+  }
+  return Status();
+}
+
+Status softplus(GraphBuilder& graph, Arguments args, std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0]}));
+  if (type == HostType::kFloat32) {
+    return refuse("softplus in 32 bits");
+  }
+  NodeBuilder node = over_result(graph);
+  node.store(node.op(op, {operand(graph, node, args[0], type)},
+                     {{"beta", number(args[1])}, {"threshold", number(args[2])}}));
+  return Status();
+}
+
+Status leaky_relu(GraphBuilder& graph, Arguments args, std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0]}));
+  NodeBuilder node = over_result(graph);
+  const Value x = operand(graph, node, args[0], type);
+  const Value positive = node.op("gt", {x, node.constant(0, type)});
+  node.store(node.op(op, {positive, x, node.op("mul", {x, node.constant(number(args[1]), type)})}));
+  return Status();
+}
+
+Status hardtanh(GraphBuilder& graph, Arguments args, std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0]}));
+  if (!is_float(type)) {
+    return refuse("clamping integers");
+  }
+  NodeBuilder node = over_result(graph);
+  node.store(node.op(op, {operand(graph, node, args[0], type)},
+                     {{"min", number(args[1])}, {"max", number(args[2])}}));
+  return Status();
+}
+
+Status threshold_backward(GraphBuilder& graph, Arguments args, std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0], &args[1]}));
+  if (!is_float(type)) {
+    return refuse("a gradient of integers");
+  }
+  NodeBuilder node = over_result(graph);
+  const Value gradient = operand(graph, node, args[0], type);
+  const Value x = operand(graph, node, args[1], type);
+  const Value below = node.op("le", {x, node.constant(number(args[2]), type)});
+  node.store(node.op(op, {below, node.constant(0, type), gradient}));
+  return Status();
+}
+
+Status sigmoid_backward(GraphBuilder& graph, Arguments args, std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0], &args[1]}));
+  NodeBuilder node = over_result(graph);
+  const Value gradient = operand(graph, node, args[0], type);
+  const Value y = operand(graph, node, args[1], type);
+  const Value slope = node.op("mul", {y, node.op("sub", {node.constant(1, type), y})});
+  node.store(node.op(op, {gradient, slope}));
+  return Status();
+}
+
+Status tanh_backward(GraphBuilder& graph, Arguments args, std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0], &args[1]}));
+  NodeBuilder node = over_result(graph);
+  const Value gradient = operand(graph, node, args[0], type);
+  const Value y = operand(graph, node, args[1], type);
+  node.store(node.op(op, {gradient, node.op("sub", {node.constant(1, type), node.op("mul", {y, y})})}));
+  return Status();
+}
+
+Status silu_backward(GraphBuilder& graph, Arguments args, std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0], &args[1]}));
+  NodeBuilder node = over_result(graph);
+  const Value gradient = operand(graph, node, args[0], type);
+  const Value x = operand(graph, node, args[1], type);
+  const Value one = node.constant(1, type);
+  const Value gate = node.op("sigmoid", {x});
+  // gate * (1 + x * (1 - gate))
+  const Value tail = node.op("mul", {x, node.op("sub", {one, gate})});
+  node.store(node.op(op, {gradient, node.op("mul", {gate, node.op("add", {one, tail})})}));
+  return Status();
+}
+
+}  // namespace spyre::glue

@@ -1,0 +1,134 @@
+// Folds over some dimensions of one tensor.
+
+#include "glue/eager_recipes.h"
+
+namespace spyre::glue {
+namespace {
+
+bool is_integer(HostType type) {
+  return type == HostType::kInt32 || type == HostType::kInt64;
+}
+
+/// The shape of a fold: which loops the result has, and where the input is read.
+///
+///     x [4, 5, 6] over dim 1     keepdim: loops 4, 1, 6; reduced 5     else: loops 4, 6; reduced 5
+class Fold {
+ public:
+  Fold(const at::Tensor& tensor, std::vector<bool> folded, bool keepdim)
+      : folded_(std::move(folded)), keepdim_(keepdim) {
+    for (size_t d = 0; d < folded_.size(); ++d) {
+      const int64_t size = tensor.size(static_cast<int64_t>(d));
+      if (folded_[d]) {
+        reduced.push_back(size);
+        count *= size;
+        long_loops += size > 1 ? 1 : 0;
+      }
+      if (!folded_[d] || keepdim_) {
+        extents.push_back(folded_[d] ? 1 : size);
+      }
+    }
+  }
+
+  std::vector<Expr> position(const NodeBuilder& node) const {
+    std::vector<Expr> at;
+    size_t output = 0, folded = 0;
+    for (const bool is_folded : folded_) {
+      if (is_folded) {
+        at.push_back(node.loop(node.output_loops() + folded++));
+        output += keepdim_ ? 1 : 0;
+      } else {
+        at.push_back(node.loop(output++));
+      }
+    }
+    return at;
+  }
+
+  std::vector<int64_t> extents, reduced;
+  int64_t count = 1;   ///< elements folded into one
+  int long_loops = 0;  ///< reduced loops of more than one iteration
+
+ private:
+  std::vector<bool> folded_;
+  bool keepdim_;
+};
+
+Status fold(GraphBuilder& graph, const at::Tensor& tensor, const Fold& fold, std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType from, arithmetic_type(tensor.scalar_type()));
+  const bool truth = op == "any" || op == "all";
+  // The card folds integers as 32-bit floats, which count to 2^24.
+  if (!truth && is_integer(from)) {
+    return refuse("folding integers");
+  }
+  if (from == HostType::kBool && fold.count > (1 << 24)) {
+    return refuse("counting beyond 2^24");
+  }
+  if (tensor.numel() == 0) {
+    return refuse("folding nothing");
+  }
+  // An empty list of dimensions means all of them, but for a few overloads none.
+  if (graph.result_size() != fold.extents) {
+    return refuse("folding no dimension");
+  }
+  NodeBuilder node = graph.node(graph.result(), fold.extents, fold.reduced);
+  Value x = node.load(graph.input(tensor), fold.position(node));
+  const HostType result = graph.buffer(graph.result()).dtype;
+  if (!truth) {
+    x = node.as(x, is_integer(result) ? HostType::kFloat32 : result);
+  }
+  if (op != "mean") {
+    node.store(node.reduce(op, {x}));
+    return Status();
+  }
+  const double factor = 1.0 / static_cast<double>(fold.count);
+  if (fold.long_loops == 1) {
+    node.store(node.reduce("mean", {x}, {{"scaling_factor", factor}}));
+  } else {
+    const Value sum = node.reduce("sum", {x});
+    node.store(node.op("mul", {sum, node.constant(factor, node.dtype(sum))}));
+  }
+  return Status();
+}
+
+Status position(GraphBuilder& graph, size_t result, const at::Tensor& tensor, const Fold& fold,
+                std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType from, arithmetic_type(tensor.scalar_type()));
+  if (is_integer(from)) {
+    return refuse("folding integers");
+  }
+  if (fold.count > (1 << 24)) {
+    return refuse("positions beyond 2^24");
+  }
+  NodeBuilder node = graph.node(graph.result(result), fold.extents, fold.reduced);
+  node.store(node.reduce(op, {node.load(graph.input(tensor), fold.position(node))}));
+  return Status();
+}
+
+}  // namespace
+
+Status reduce_dims(GraphBuilder& graph, Arguments args, std::string_view op) {
+  const at::Tensor& x = args[0].toTensor();
+  return fold(graph, x, Fold(x, dims_of(args[1], static_cast<size_t>(x.dim())), args[2].toBool()), op);
+}
+
+Status reduce_all(GraphBuilder& graph, Arguments args, std::string_view op) {
+  const at::Tensor& x = args[0].toTensor();
+  return fold(graph, x, Fold(x, std::vector<bool>(static_cast<size_t>(x.dim()), true), false), op);
+}
+
+Status arg_reduce(GraphBuilder& graph, Arguments args, std::string_view op) {
+  const at::Tensor& x = args[0].toTensor();
+  // Without a dimension the position counts through the flattened tensor.
+  if (args[1].isNone() && x.dim() > 1) {
+    return refuse("the position in a flattened tensor");
+  }
+  return position(graph, 0, x, Fold(x, dims_of(args[1], static_cast<size_t>(x.dim())), args[2].toBool()), op);
+}
+
+Status extreme_and_position(GraphBuilder& graph, Arguments args, std::string_view op) {
+  const at::Tensor& x = args[0].toTensor();
+  const Fold shape(x, dims_of(args[1], static_cast<size_t>(x.dim())), args[2].toBool());
+  SPYRE_TRY(fold(graph, x, shape, op));
+  return position(graph, 1, x, shape, op == "max" ? "argmax" : "argmin");
+}
+
+}  // namespace spyre::glue

@@ -1,0 +1,505 @@
+"""Eager operators run on the card: what they compute, and that no CPU fallback hides behind it.
+
+The judge is PyTorch on the CPU in float32, from inputs that went through the card's number format once. A result in
+16 bits may be a few roundings to 9 bits of fraction away, one in float32 a few to 23 bits; each tolerance says how many.
+"""
+
+import contextlib
+import math
+
+import pytest
+import torch
+
+HALF = dict(rtol=4e-3, atol=2e-3)  # up to four roundings of 2^-10, and results near zero
+SINGLE = dict(rtol=2e-5, atol=1e-5)  # the card's exp, log and sin in float32 are a few last bits off
+
+UNARY = {
+    "abs": torch.abs, "neg": torch.neg, "relu": torch.relu, "sign": torch.sign, "ceil": torch.ceil,
+    "floor": torch.floor, "round": torch.round, "trunc": torch.trunc, "cos": torch.cos, "sin": torch.sin,
+    "erf": torch.erf, "exp": torch.exp, "exp2": torch.exp2, "sigmoid": torch.sigmoid, "tanh": torch.tanh,
+    "gelu": torch.nn.functional.gelu, "silu": torch.nn.functional.silu, "isnan": torch.isnan,
+    "gelu_tanh": lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
+    "leaky_relu": torch.nn.functional.leaky_relu, "hardtanh": torch.nn.functional.hardtanh,
+    "logical_not": torch.logical_not, "square": torch.square, "cube": lambda x: x**3,
+    "clamp": lambda x: x.clamp(-0.5, 0.75), "clamp_min": lambda x: x.clamp(min=0.25), "add_number": lambda x: x + 1.5,
+    "alpha": lambda x: torch.sub(x, x * 0.5, alpha=2), "reverse": lambda x: 2 - x, "halve": lambda x: x / 2,
+    "compare": lambda x: x > 0.25, "masked_fill": lambda x: x.masked_fill(x > 0, -1.0),
+}
+POSITIVE = {
+    "log": torch.log, "log2": torch.log2, "log10": torch.log10, "sqrt": torch.sqrt, "rsqrt": torch.rsqrt,
+    "reciprocal": torch.reciprocal, "power": lambda x: x**1.5, "inverse_square": lambda x: x**-2,
+}
+BINARY = {
+    "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div, "maximum": torch.maximum,
+    "minimum": torch.minimum, "eq": torch.eq, "ne": torch.ne, "lt": torch.lt, "le": torch.le, "gt": torch.gt,
+    "ge": torch.ge, "logical_and": torch.logical_and, "logical_or": torch.logical_or, "logical_xor": torch.logical_xor,
+    "where": lambda x, y: torch.where(x > y, x, y), "lerp": lambda x, y: torch.lerp(x, y, 0.25),
+    "addcmul": lambda x, y: torch.addcmul(x, x, y, value=0.5), "clamp_tensor": lambda x, y: torch.clamp(x, y - 1, y),
+}
+
+# A form makes a view of a fresh tensor; `flip` says that the two operands of a binary operator differ.
+FORMS = {
+    "number": lambda make: make(()),
+    "short_row": lambda make: make((7,)),
+    "row": lambda make: make((128,)),
+    "aligned": lambda make: make((4, 128)),
+    "unaligned": lambda make: make((3, 100)),
+    "3d": lambda make: make((2, 3, 70)),
+    "4d": lambda make: make((2, 3, 4, 64)),
+    "5d": lambda make: make((2, 1, 3, 2, 65)),
+    "transposed": lambda make: make((100, 5)).t(),
+    "permuted": lambda make: make((2, 70, 3)).permute(2, 0, 1),
+    "rows": lambda make: make((9, 100))[2:7],
+    "every_second_row": lambda make: make((8, 64))[::2],
+    "sticks": lambda make: make((4, 256))[:, 64:192],
+    "expanded": lambda make: make((1, 96)).expand(5, 96),
+}
+
+
+@pytest.fixture(autouse=True)
+def on_the_card_only():
+    """A fallback is an error here, with the reason in its message."""
+    before = torch.spyre.get_fallback_mode()
+    torch.spyre.set_fallback_mode("error")
+    yield
+    torch.spyre.set_fallback_mode(before)
+
+
+@contextlib.contextmanager
+def fallbacks_allowed():
+    torch.spyre.set_fallback_mode("silent")
+    yield
+    torch.spyre.set_fallback_mode("error")
+
+
+def maker(dtype, seed=0, low=-2.0, high=2.0):
+    generator = torch.Generator().manual_seed(seed)
+
+    def make(shape):
+        values = torch.rand(shape, generator=generator) * (high - low) + low
+        if dtype == torch.bool:
+            return values > 0
+        return (values * 5).to(dtype) if dtype in (torch.int32, torch.int64) else values.to(dtype)
+
+    return make
+
+
+def pair(form, dtype, **options):
+    """A view on the card, and the same numbers on the CPU in float32."""
+    make = maker(dtype, **options)
+    held = {}
+
+    def on_card(shape):
+        held["base"] = make(shape).to("spyre")
+        return held["base"]
+
+    card = FORMS[form](on_card)
+    return card, card.cpu().float()
+
+
+def close(card, host, dtype=torch.float16):
+    assert card.device.type == "spyre"
+    have = card.cpu()
+    assert have.shape == host.shape
+    if host.dtype in (torch.bool, torch.int64):
+        assert have.dtype == host.dtype
+        assert torch.equal(have, host)
+        return
+    torch.testing.assert_close(have.float(), host, equal_nan=True, **(SINGLE if dtype == torch.float32 else HALF))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("op", UNARY)
+def test_one_tensor(op, form):
+    card, host = pair(form, torch.float16)
+    close(UNARY[op](card), UNARY[op](host))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("op", POSITIVE)
+def test_one_positive_tensor(op, form):
+    card, host = pair(form, torch.float16, low=0.25, high=4.0)
+    close(POSITIVE[op](card), POSITIVE[op](host))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("op", BINARY)
+def test_two_tensors_alike(op, form):
+    x, hx = pair(form, torch.float16, seed=1)
+    y, hy = pair(form, torch.float16, seed=2, low=0.5, high=3.0)
+    close(BINARY[op](x, y), BINARY[op](hx, hy))
+
+
+BROADCASTS = {
+    "row": ((4, 100), (100,)),
+    "column": ((4, 100), (4, 1)),
+    "number": ((4, 100), ()),
+    "outer": ((5, 1), (1, 70)),
+    "batch": ((2, 3, 64), (3, 64)),
+    "middle": ((2, 3, 65), (2, 1, 65)),
+    "one_element": ((3, 5), (1, 1)),
+}
+
+
+@pytest.mark.parametrize("shapes", BROADCASTS)
+@pytest.mark.parametrize("op", BINARY)
+def test_broadcasting(op, shapes):
+    make_x, make_y = maker(torch.float16, 3), maker(torch.float16, 4, 0.5, 3.0)
+    x, y = (make(shape).to("spyre") for make, shape in zip((make_x, make_y), BROADCASTS[shapes], strict=True))
+    close(BINARY[op](x, y), BINARY[op](x.cpu().float(), y.cpu().float()))
+
+
+@pytest.mark.parametrize("op", ["add", "sub", "mul", "div", "maximum", "lt", "where"])
+def test_operands_in_different_layouts(op):
+    x = maker(torch.float16, 5)((64, 100)).to("spyre")
+    y = maker(torch.float16, 6, 0.5, 3.0)((100, 64)).to("spyre").t()
+    close(BINARY[op](x, y), BINARY[op](x.cpu().float(), y.cpu().float()))
+
+
+@pytest.mark.parametrize("form", ["number", "row", "aligned", "unaligned", "3d", "rows", "expanded"])
+@pytest.mark.parametrize("op", [*UNARY, *POSITIVE])
+def test_float32(op, form):
+    card, host = pair(form, torch.float32, low=0.25, high=2.0)
+    function = {**UNARY, **POSITIVE}[op]
+    close(function(card), function(host), torch.float32)
+
+
+@pytest.mark.parametrize("op", BINARY)
+def test_two_float32_tensors(op):
+    x, hx = pair("unaligned", torch.float32, seed=1)
+    y, hy = pair("unaligned", torch.float32, seed=2, low=0.5, high=3.0)
+    close(BINARY[op](x, y), BINARY[op](hx, hy), torch.float32)
+
+
+# ---- dtypes ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("op", ["add", "sub", "mul", "eq", "ne", "lt", "le", "gt", "ge", "logical_and"])
+def test_integers_are_exact(op):
+    x = torch.tensor([5, -7, 2**24 + 1, -(2**30), 0, 12]).to("spyre")
+    y = torch.tensor([5, 3, 2**24, 1, 0, -3]).to("spyre")
+    result = BINARY[op](x, y)
+    expected = BINARY[op](x.cpu().int(), y.cpu().int())
+    assert torch.equal(result.cpu().to(expected.dtype), expected)
+    assert result.dtype == BINARY[op](x.cpu(), y.cpu()).dtype
+
+
+def test_truth_values():
+    x, _ = pair("unaligned", torch.bool, seed=1)
+    y, _ = pair("unaligned", torch.bool, seed=2)
+    for function in (torch.logical_and, torch.bitwise_or, torch.bitwise_xor, torch.add, torch.mul, torch.eq):
+        assert torch.equal(function(x, y).cpu(), function(x.cpu(), y.cpu())), function
+    assert torch.equal((~x).cpu(), ~x.cpu())
+
+
+PROMOTIONS = [
+    (torch.float16, torch.float32), (torch.float16, torch.bool), (torch.float16, torch.int64),
+    (torch.float32, torch.int32), (torch.int64, torch.bool), (torch.bfloat16, torch.float16),
+]
+
+
+@pytest.mark.parametrize("a,b", PROMOTIONS, ids=lambda t: str(t)[6:])
+def test_promotion_is_pytorchs(a, b):
+    x, y = maker(a, 1)((3, 70)).to("spyre"), maker(b, 2)((3, 70)).to("spyre")
+    for left, right in ((x, y), (y, x)):
+        expected = left.cpu() * right.cpu()
+        result = left * right
+        assert result.dtype == expected.dtype
+        torch.testing.assert_close(result.cpu().float(), expected.float(), **HALF)
+
+
+@pytest.mark.parametrize("to", [torch.float16, torch.float32, torch.int64, torch.bool, torch.bfloat16])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.int64, torch.bool])
+def test_casts(dtype, to):
+    x = maker(dtype, 1)((3, 70)).to("spyre")
+    torch.testing.assert_close(x.to(to).cpu(), x.cpu().to(to), rtol=1e-2 if to == torch.bfloat16 else 0, atol=0)
+
+
+# ---- in place and out= -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["aligned", "unaligned", "transposed", "rows", "3d", "number"])
+def test_in_place_writes_the_tensor_itself(form):
+    x, host = pair(form, torch.float16)
+    result = x.mul_(0.5).add_(1).relu_()
+    assert result is x
+    close(x, host.mul(0.5).add(1).relu())
+
+
+def test_in_place_leaves_the_rest_of_the_storage_alone():
+    base = maker(torch.float16)((6, 64)).to("spyre")
+    expected = base.cpu()
+    base[2:4].add_(1)
+    expected[2:4] += 1
+    torch.testing.assert_close(base.cpu(), expected, rtol=2e-3, atol=2e-3)
+
+
+def test_an_operator_may_write_over_what_it_reads():
+    x = maker(torch.float16)((4, 64)).to("spyre")
+    host = x.cpu().float()
+    torch.mul(x, x, out=x)
+    close(x, host * host)
+
+
+@pytest.mark.parametrize("shape", [(3, 70), (0,), (210,)])
+def test_out_gets_the_size_of_the_result(shape):
+    x = maker(torch.float16)((3, 70)).to("spyre")
+    out = torch.zeros(shape, dtype=torch.float16, device="spyre")
+    torch.exp(x, out=out)
+    close(out, x.cpu().float().exp())
+
+
+def test_a_reduction_writes_into_out():
+    x = maker(torch.float16)((3, 70)).to("spyre")
+    out = torch.zeros(3, dtype=torch.float16, device="spyre")
+    torch.sum(x, 1, out=out)
+    close(out, x.cpu().float().sum(1))
+
+
+# ---- reductions --------------------------------------------------------------------------------------------------
+
+REDUCTIONS = {
+    "sum": torch.sum, "mean": torch.mean, "amax": torch.amax, "amin": torch.amin,
+    "any": lambda x, dim, keepdim=False: torch.any(x > 1.5, dim, keepdim),
+    "all": lambda x, dim, keepdim=False: torch.all(x > -1.5, dim, keepdim),
+}
+
+
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize("dim", [0, 1, 2, (0, 1), (1, 2), (0, 1, 2)], ids=str)
+@pytest.mark.parametrize("shape", [(2, 4, 64), (3, 5, 70)], ids=str)
+@pytest.mark.parametrize("op", REDUCTIONS)
+def test_reductions(op, shape, dim, keepdim):
+    x = maker(torch.float16)(shape).to("spyre")
+    close(REDUCTIONS[op](x, dim, keepdim), REDUCTIONS[op](x.cpu().float(), dim, keepdim))
+
+
+@pytest.mark.parametrize("op", [torch.sum, torch.mean, torch.amax, torch.amin])
+@pytest.mark.parametrize("form", FORMS)
+def test_reductions_of_everything(op, form):
+    x, host = pair(form, torch.float16)
+    close(op(x), op(host))
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("op", [torch.argmax, torch.argmin])
+def test_positions(op, dim):
+    x = torch.randperm(5 * 70, generator=torch.Generator().manual_seed(0)).reshape(5, 70).half().to("spyre")
+    assert torch.equal(op(x, dim).cpu(), op(x.cpu(), dim))
+
+
+@pytest.mark.parametrize("op", [torch.max, torch.min])
+def test_extremes_with_positions(op):
+    x = torch.randperm(5 * 70, generator=torch.Generator().manual_seed(0)).reshape(5, 70).half().to("spyre")
+    values, positions = op(x, 1)
+    expected = op(x.cpu(), 1)
+    assert torch.equal(values.cpu(), expected.values)
+    assert torch.equal(positions.cpu(), expected.indices)
+
+
+def test_products():
+    x = maker(torch.float16, low=0.5, high=1.5)((6, 128)).to("spyre")
+    close(torch.prod(x, 0), torch.prod(x.cpu().float(), 0))
+
+
+# ---- matrix products ---------------------------------------------------------------------------------------------
+
+PRODUCTS = [((4, 64), (64, 128)), ((3, 70), (70, 100)), ((1, 128), (128, 64)), ((65, 65), (65, 1))]
+MATMUL = dict(rtol=1e-2, atol=3e-2)  # products of values near one, rounded where the order of the sum differs
+
+
+@pytest.mark.parametrize("a,b", PRODUCTS, ids=str)
+def test_matrix_products(a, b):
+    x, y = maker(torch.float16, 1, -1, 1)(a).to("spyre"), maker(torch.float16, 2, -1, 1)(b).to("spyre")
+    torch.testing.assert_close((x @ y).cpu().float(), x.cpu().float() @ y.cpu().float(), **MATMUL)
+
+
+def test_a_transposed_matrix():
+    x, w = maker(torch.float16, 1, -1, 1)((5, 64)).to("spyre"), maker(torch.float16, 2, -1, 1)((96, 64)).to("spyre")
+    torch.testing.assert_close((x @ w.t()).cpu().float(), x.cpu().float() @ w.cpu().float().t(), **MATMUL)
+
+
+def test_stacks_of_matrices():
+    x, y = maker(torch.float16, 1, -1, 1)((3, 5, 70)).to("spyre"), maker(torch.float16, 2, -1, 1)((3, 70, 64)).to("spyre")
+    torch.testing.assert_close(torch.bmm(x, y).cpu().float(), torch.bmm(x.cpu().float(), y.cpu().float()), **MATMUL)
+    heads = maker(torch.float16, 3, -1, 1)((2, 4, 6, 64)).to("spyre")
+    host = heads.cpu().float()
+    torch.testing.assert_close((heads @ heads.mT).cpu().float(), host @ host.mT, **MATMUL)
+
+
+def test_products_with_a_sum():
+    x, y = maker(torch.float16, 1, -1, 1)((4, 70)).to("spyre"), maker(torch.float16, 2, -1, 1)((70, 64)).to("spyre")
+    b = maker(torch.float16, 3)((64,)).to("spyre")
+    hx, hy, hb = x.cpu().float(), y.cpu().float(), b.cpu().float()
+    torch.testing.assert_close(torch.addmm(b, x, y).cpu().float(), torch.addmm(hb, hx, hy), **MATMUL)
+    scaled = torch.addmm(b, x, y, beta=0.5, alpha=2)
+    torch.testing.assert_close(scaled.cpu().float(), torch.addmm(hb, hx, hy, beta=0.5, alpha=2), **MATMUL)
+
+
+@pytest.mark.parametrize("shape", [(4, 64), (2, 3, 70)], ids=str)
+@pytest.mark.parametrize("bias", [False, True])
+def test_linear(shape, bias):
+    layer = torch.nn.Linear(shape[-1], 96, bias=bias)
+    x = maker(torch.float16, 1, -1, 1)(shape)
+    with torch.no_grad():
+        result = layer.half().to("spyre")(x.to("spyre")).cpu().float()
+        expected = layer.cpu().float()(x.float())
+    torch.testing.assert_close(result, expected, **MATMUL)
+
+
+# ---- norms -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1])
+@pytest.mark.parametrize("shape", [(4, 3, 64), (3, 5, 100)], ids=str)
+def test_softmax(shape, dim):
+    x = maker(torch.float16)(shape).to("spyre")
+    host = x.cpu().float()
+    torch.testing.assert_close(x.softmax(dim).cpu().float(), host.softmax(dim), rtol=1e-2, atol=1e-3)
+    torch.testing.assert_close(x.log_softmax(dim).cpu().float(), host.log_softmax(dim), rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("affine", [False, True])
+@pytest.mark.parametrize("shape", [(4, 64), (2, 3, 100)], ids=str)
+def test_layer_norm(shape, affine):
+    x = maker(torch.float16)(shape).to("spyre")
+    width = shape[-1]
+    weight = maker(torch.float16, 2)((width,)).to("spyre") if affine else None
+    bias = maker(torch.float16, 3)((width,)).to("spyre") if affine else None
+    result = torch.nn.functional.layer_norm(x, (width,), weight, bias)
+    cpu = [None if t is None else t.cpu().float() for t in (weight, bias)]
+    expected = torch.nn.functional.layer_norm(x.cpu().float(), (width,), *cpu)
+    torch.testing.assert_close(result.cpu().float(), expected, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("shape", [(4, 64), (2, 3, 100)], ids=str)
+def test_rms_norm(shape):
+    x = maker(torch.float16)(shape).to("spyre")
+    weight = maker(torch.float16, 2)(shape[-1:]).to("spyre")
+    result = torch.nn.functional.rms_norm(x, shape[-1:], weight, 1e-5)
+    expected = torch.nn.functional.rms_norm(x.cpu().float(), shape[-1:], weight.cpu().float(), 1e-5)
+    torch.testing.assert_close(result.cpu().float(), expected, rtol=1e-2, atol=1e-2)
+
+
+# ---- moves -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.int64, torch.bool])
+@pytest.mark.parametrize("form", FORMS)
+def test_copies_keep_every_element(form, dtype):
+    x = FORMS[form](lambda shape: maker(dtype)(shape).to("spyre"))
+    with fallbacks_allowed():
+        assert torch.equal(x.contiguous().cpu(), x.cpu())
+        assert torch.equal(x.clone().cpu(), x.cpu())
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_cat_of_whole_sticks(dim):
+    x, y = maker(torch.float16, 1)((4, 64)).to("spyre"), maker(torch.float16, 2)((4, 128 if dim else 64)).to("spyre")
+    assert torch.equal(torch.cat([x, y], dim).cpu(), torch.cat([x.cpu(), y.cpu()], dim))
+
+
+def test_stack():
+    x, y = maker(torch.float16, 1)((4, 70)).to("spyre"), maker(torch.float16, 2)((4, 70)).to("spyre")
+    for dim in (0, 1):
+        assert torch.equal(torch.stack([x, y], dim).cpu(), torch.stack([x.cpu(), y.cpu()], dim))
+
+
+@pytest.mark.parametrize("diagonal", [0, 1, -2])
+def test_triangles(diagonal):
+    x = maker(torch.float16)((5, 70)).to("spyre")
+    assert torch.equal(x.tril(diagonal).cpu(), x.cpu().tril(diagonal))
+    assert torch.equal(x.triu(diagonal).cpu(), x.cpu().triu(diagonal))
+
+
+def test_gathers():
+    table = maker(torch.float16)((10, 64)).to("spyre")
+    index = torch.tensor([3, 0, 9, 3]).to("spyre")
+    assert torch.equal(table.index_select(0, index).cpu(), table.cpu()[index.cpu()])
+    rows = torch.nn.functional.embedding(index, table)
+    assert torch.equal(rows.cpu(), table.cpu()[index.cpu()])
+    words = torch.tensor([[1, 2, 3], [4, 5, 6]]).to("spyre")
+    assert torch.equal(torch.nn.functional.embedding(words, table).cpu(), table.cpu()[words.cpu()])
+
+
+def test_ranges():
+    assert torch.equal(torch.arange(70, device="spyre").cpu(), torch.arange(70))
+    assert torch.equal(torch.arange(3, 200, 7, device="spyre").cpu(), torch.arange(3, 200, 7))
+    torch.testing.assert_close(torch.arange(0, 2, 0.125, device="spyre").cpu(), torch.arange(0, 2, 0.125))
+
+
+# ---- gradients, empties, the cache, refusals ---------------------------------------------------------------------
+
+
+def test_gradients_run_on_the_card():
+    x = maker(torch.float16, 1, -1, 1)((4, 64)).to("spyre").requires_grad_()
+    w = maker(torch.float16, 2, -1, 1)((64, 96)).to("spyre").requires_grad_()
+    hx, hw = (t.detach().cpu().float().requires_grad_() for t in (x, w))
+    for a, b in ((x, w), (hx, hw)):
+        torch.nn.functional.silu(a @ b).sigmoid().mul(0.125).sum().backward()
+    torch.testing.assert_close(x.grad.cpu().float(), hx.grad, rtol=2e-2, atol=2e-2)
+    torch.testing.assert_close(w.grad.cpu().float(), hw.grad, rtol=2e-2, atol=2e-2)
+
+
+def test_tensors_without_elements_need_no_kernel():
+    x = torch.empty((0, 4), dtype=torch.float16, device="spyre")
+    assert (x + 1).shape == (0, 4)
+    assert torch.cat([x, x]).shape == (0, 4)
+
+
+def test_a_second_call_is_a_hit():
+    x = maker(torch.float16)((3, 77)).to("spyre")
+    first = torch.exp(x)
+    before = torch.spyre.metrics()
+    second = torch.exp(x)
+    after = torch.spyre.metrics()
+    assert after["eager_cache_hits"] - before["eager_cache_hits"] == 1
+    assert after["eager_cache_misses"] == before["eager_cache_misses"]
+    assert torch.equal(first.cpu(), second.cpu())
+
+
+def test_another_number_is_another_kernel():
+    x = maker(torch.float16)((3, 77)).to("spyre")
+    close(x * 2, x.cpu().float() * 2)
+    close(x * 3, x.cpu().float() * 3)
+
+
+def test_a_refusal_is_counted_with_its_reason():
+    torch.spyre.reset_metrics()
+    x = torch.tensor([7, 8, 9]).to("spyre")
+    with fallbacks_allowed():
+        for _ in range(2):
+            assert torch.sum(x).item() == 24
+    entry = next(v for name, v in torch.spyre.metrics()["fallbacks"].items() if name.startswith("aten::sum"))
+    assert entry["calls"] == 2
+    assert entry["reasons"] == {"folding integers": 2}
+    with pytest.raises(RuntimeError, match="folding integers"):
+        torch.sum(x)
+
+
+def test_wrong_arguments_raise_what_the_cpu_raises():
+    x = maker(torch.float16)((3, 4)).to("spyre")
+    with fallbacks_allowed(), pytest.raises(RuntimeError, match="must match the size of tensor"):
+        x + maker(torch.float16)((3, 5)).to("spyre")
+
+
+def test_a_transformer_block_needs_no_cpu():
+    width, heads = 64, 2
+    gen = torch.Generator().manual_seed(0)
+
+    def weight(*shape):
+        return (torch.randn(shape, generator=gen) / math.sqrt(shape[-1])).half().to("spyre")
+
+    x, qkv, out, up, down = weight(2, 8, width), weight(3 * width, width), weight(width, width), weight(96, width), weight(width, 96)
+
+    def block(x, qkv, out, up, down):
+        f = torch.nn.functional
+        h = f.layer_norm(x, (width,))
+        q, k, v = (t.reshape(2, 8, heads, width // heads).transpose(1, 2) for t in f.linear(h, qkv).chunk(3, -1))
+        scores = (q @ k.transpose(-1, -2)) / math.sqrt(width // heads)
+        x = x + f.linear((scores.softmax(-1) @ v).transpose(1, 2).reshape(2, 8, width), out)
+        return x + f.linear(f.gelu(f.linear(f.layer_norm(x, (width,)), up)), down)
+
+    args = (x, qkv, out, up, down)
+    expected = block(*(t.cpu().float() for t in args))
+    torch.testing.assert_close(block(*args).cpu().float(), expected, rtol=5e-2, atol=5e-2)
