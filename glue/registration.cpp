@@ -20,6 +20,7 @@ constexpr const char* kFallbackBeforeDefault[] = {
     "mode.values",
     // The default copies a storage by its bytes, which on the card include padding.
     "as_strided_scatter",
+    "copy",
     "diagonal_scatter",
     "select_scatter",
     "slice_scatter",
