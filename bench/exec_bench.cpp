@@ -137,15 +137,24 @@ class Capture final : public CardMemory {
   std::map<std::pair<int, uint64_t>, std::vector<std::byte>> kept_;
 };
 
-/// One op, prepared.
+/// A bundle, prepared.
 struct Program {
   std::unique_ptr<DeviceProgram> program;
   std::unique_ptr<PreparedProgram> prepared;
 };
 
-Program make_program(const OpSpec& op) {
-  auto program =
-      std::make_unique<DeviceProgram>(read_program({{"sdsc_0.json", write_sdsc(op).dump()}}).value());
+/// Runs the ops one after another, in one launch.
+Program make_program(std::span<const OpSpec> ops) {
+  program::ProgramFiles files;
+  std::string executes;
+  for (const OpSpec& op : ops) {
+    const std::string file = fmt::format("sdsc_{}.json", files.size());
+    executes += fmt::format("    sdscbundle.sdsc_execute () {{sdsc_filename=\"{}\"}}\n", file);
+    files[file] = write_sdsc(op).dump();
+  }
+  files["bundle.mlir"] =
+      fmt::format("module {{\n  func.func @sdsc_bundle() {{\n{}    return\n  }}\n}}\n", executes);
+  auto program = std::make_unique<DeviceProgram>(read_program(files).value());
   auto prepared = std::make_unique<PreparedProgram>(prepare(*program));
   return {std::move(program), std::move(prepared)};
 }
@@ -190,7 +199,7 @@ struct Case {
   std::vector<OpSpec> ops;
 
   clockid_t clock = CLOCK_MONOTONIC;
-  std::vector<Program> programs = {};
+  Program program = {};
   std::unique_ptr<BenchMemory> memory = nullptr;
 
   /// Builds, fills, checks.
@@ -206,40 +215,47 @@ struct Case {
       codes[i] = static_cast<uint16_t>((r & 0x81FF) | ((27 + (r >> 16) % 5) << 9));
     }
     for (const OpSpec& op : ops) {
-      programs.push_back(make_program(op));
-    }
-    for (const Program& p : programs) {
-      if (!run_checked(p, *memory)) {
+      if (!run_checked(make_program({&op, 1}), *memory)) {
         throw std::runtime_error(name + ": differs from the interpreter");
       }
     }
+    program = make_program(ops);
+    check_whole();
   }
+
+  /// All ops in one launch leave the bytes that one launch each left.
+  void check_whole() {
+    const std::vector<std::byte> expected(memory->hbm().begin(), memory->hbm().end());
+    run(program, *memory);
+    if (!std::equal(expected.begin(), expected.end(), memory->hbm().begin())) {
+      throw std::runtime_error(name + ": one launch differs from one launch per op");
+    }
+  }
+
   void close() {
-    programs.clear();
+    program = {};
     memory.reset();
   }
 
   /// One timed run.
   double seconds(bool count = true) {
-    return timed([&](const Program& p) { run(p, *memory, count); });
+    return timed([&] { run(program, *memory, count); });
   }
 
   /// The same with the checker looking at every launch first.
   double seconds_checked(Checker& checker) {
-    return timed([&](const Program& p) {
-      if (const CheckedRun checked = check_launch(*p.program, {}, checker); !checked.clean()) {
+    return timed([&] {
+      if (const CheckedRun checked = check_launch(*program.program, {}, checker); !checked.clean()) {
         throw std::runtime_error(name + ": " + to_string(checked.findings.front()));
       }
-      run(p, *memory);
+      run(program, *memory);
     });
   }
 
   template <typename Run>
-  double timed(Run&& run_one) {
+  double timed(Run&& work) {
     const double begin = now(clock);
-    for (const Program& p : programs) {
-      run_one(p);
-    }
+    work();
     return now(clock) - begin;
   }
 };

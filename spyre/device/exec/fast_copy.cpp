@@ -41,6 +41,14 @@ class RunCopy final : public FastKernel {
     });
   }
 
+  bool core_local() const override { return !parts_.empty() && parts_[0].unit.core >= 0; }
+
+  void run_core(const Places& places, int core) const override {
+    for (int64_t i = 0; i < parts_[core].tiling.tiles(); ++i) {
+      copy_tile(parts_[core], i, places);
+    }
+  }
+
  private:
   struct Part {
     Unit unit;

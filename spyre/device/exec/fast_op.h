@@ -28,6 +28,10 @@ class FastKernel {
   virtual void run(const Places& places) const = 0;
   /// An output may lie exactly on an input of the same layout.
   virtual bool elementwise() const { return false; }
+  /// Each core reads and writes its own slices alone, so that cores may run one by one.
+  virtual bool core_local() const { return false; }
+  /// What the core at this position does, on the calling thread. Needs `core_local`.
+  virtual void run_core(const Places& /*places*/, int /*core*/) const {}
 };
 
 /// An op with its extents bound, ready for its families to plan.

@@ -32,6 +32,19 @@ bool same_sticks(const FastShape& shape) {
   return fits(out) && out.lane != 0 && inputs >= 1 && inputs <= 3;
 }
 
+/// Words in, one vector out: lookups one by one would wait for their loads and stores of two bytes.
+void look_up_eight(const uint16_t* from, uint16_t* to, const CodeTable& table) {
+  using Eight [[gnu::vector_size(16)]] = uint16_t;
+  std::array<uint64_t, 2> codes;
+  std::memcpy(codes.data(), from, sizeof(codes));
+  Eight found{};
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) {
+    found[i] = table[codes[i / 4] >> i % 4 * 16 & 0xFFFF];
+  }
+  std::memcpy(to, &found, sizeof(found));
+}
+
 void apply_table(const Tile& tile, const LoopNest& nest, const CodeTable& table) {
   const bool splat = nest.axes[0].step[0] == 0;
   for (int64_t row = 0; row < tile.rows; ++row) {
@@ -41,12 +54,8 @@ void apply_table(const Tile& tile, const LoopNest& nest, const CodeTable& table)
       std::fill_n(to, tile.run, table[*from]);
       continue;
     }
-#pragma GCC unroll 8
-    for (int64_t i = 0; i < tile.run; i += 2) {  // two at a time: half the loads and stores
-      uint32_t pair;
-      std::memcpy(&pair, from + i, sizeof(pair));
-      pair = table[pair & 0xFFFF] | static_cast<uint32_t>(table[pair >> 16]) << 16;
-      std::memcpy(to + i, &pair, sizeof(pair));
+    for (int64_t i = 0; i < tile.run; i += 8) {
+      look_up_eight(from + i, to + i, table);
     }
   }
 }
@@ -109,11 +118,19 @@ class Pointwise final : public FastKernel {
                      }
                    }
                  });
-    for (auto mask = shape_.op().masks.rbegin(); mask != shape_.op().masks.rend(); ++mask) {
-      for (const Part& part : units_) {
-        fill_masked(*mask, part.unit, places);
-      }
+    for (const Part& part : units_) {
+      fill_masks(part.unit, places);
     }
+  }
+
+  bool core_local() const override { return !units_.empty() && units_[0].unit.core >= 0; }
+
+  void run_core(const Places& places, int core) const override {
+    const Part& part = units_[core];
+    for (int64_t i = 0; i < part.tiling.tiles(); ++i) {
+      run_tile(part, i, places);
+    }
+    fill_masks(part.unit, places);
   }
 
  private:
@@ -161,6 +178,12 @@ class Pointwise final : public FastKernel {
       work.in_row[i] = nest.axes[1].step[i];
     }
     kernel_(work);
+  }
+
+  void fill_masks(const Unit& unit, const Places& places) const {
+    for (auto mask = shape_.op().masks.rbegin(); mask != shape_.op().masks.rend(); ++mask) {
+      fill_masked(*mask, unit, places);
+    }
   }
 
   /// Masked coordinates read as one value in every input, so that the result is one value too.

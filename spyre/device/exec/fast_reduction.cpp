@@ -68,6 +68,15 @@ class Reduction final : public FastKernel {
     });
   }
 
+  bool core_local() const override { return !of_core_.empty(); }
+
+  void run_core(const Places& places, int core) const override {
+    const Results& mine = results_[of_core_[core]];
+    for (int64_t first = 0; first < mine.steps; first += kFoldRows) {
+      fold_batch(mine, first, places);
+    }
+  }
+
  private:
   /// Of a batch, one stick after another. Of a reduced stick, once folded, the first lane is the result.
   using Lanes = std::array<float, kFoldRows * kMostLanes>;
@@ -116,6 +125,22 @@ class Reduction final : public FastKernel {
       }
       results.first_batch = batches;
       batches += ceil_div(results.steps, kFoldRows);
+    }
+    find_owners();
+  }
+
+  /// Which results are a core's own, where each core has its own.
+  void find_owners() {
+    std::vector<int> owners(shape_.cores(), -1);
+    for (size_t i = 0; i < results_.size(); ++i) {
+      const Results& r = results_[i];
+      if (r.members.size() != 1 || r.members[0].core < 0 || r.writers != std::vector{r.members[0].core}) {
+        return;
+      }
+      owners[r.members[0].core] = static_cast<int>(i);
+    }
+    if (std::count(owners.begin(), owners.end(), -1) == 0) {
+      of_core_ = owners;
     }
   }
 
@@ -229,14 +254,18 @@ class Reduction final : public FastKernel {
   /// Rounds, once: one value to all lanes of a reduced stick, else each lane its own.
   void store(const Results& results, const Coordinate& local, float* lanes, const Places& places) const {
     const Geometry& out = shape_.output();
-    if (along_) {
-      std::fill_n(lanes, out.lanes, lanes[0]);
-    }
-    for (int64_t lane = 0; lane < out.lanes; ++lane) {
+    const bool narrow = out.format == DataFormat::SEN169_FP16;
+    for (int64_t lane = 0; lane < (along_ ? 1 : out.lanes); ++lane) {
       lanes[lane] = without_nan_sign(factor_ * lanes[lane]);
     }
-    std::array<std::byte, 128> stick;
-    if (out.format == DataFormat::SEN169_FP16) {
+    alignas(64) std::array<std::byte, 128> stick;
+    if (along_) {
+      const uint32_t code = encode_element(out.format, lanes[0]);
+      const uint32_t filled = narrow ? code | code << 16 : code;
+      for (size_t at = 0; at < stick.size(); at += sizeof(filled)) {
+        std::memcpy(&stick[at], &filled, sizeof(filled));
+      }
+    } else if (narrow) {
       shape_.vectors->narrow(lanes, stick.data(), out.lanes);
     } else {
       std::memcpy(stick.data(), lanes, stick.size());
@@ -254,6 +283,7 @@ class Reduction final : public FastKernel {
   float factor_ = 1;
   bool along_ = false;  ///< the stick is reduced
   std::vector<Results> results_;
+  std::vector<int> of_core_;  ///< [core position]: its results; empty where cores share some
 };
 
 }  // namespace

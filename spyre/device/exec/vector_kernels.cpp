@@ -1,6 +1,7 @@
 #include "spyre/device/exec/vector_kernels.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <vector>
 
@@ -139,10 +140,17 @@ struct Sen169 {
     store_pair(hn::LoadU(DFloat(), from), hn::LoadU(DFloat(), from + kLanes),
                reinterpret_cast<uint16_t*>(to));
   }
-  static HWY_INLINE void splat(const std::byte* from, T* to) {
+  /// One element, outside of the vector units, which have enough to do.
+  static HWY_INLINE float number_of(const std::byte* from) {
     uint16_t code;
     std::memcpy(&code, from, sizeof(code));
-    const auto value = hn::BitCast(DFloat(), fp32_bits_from_sen169(DCode(), DBits(), hn::Set(DCode(), code)));
+    const uint32_t magnitude = code & 0x7FFFu;
+    uint32_t bits = (magnitude << 14) + kSen169Fp32Rebias;
+    bits = magnitude == 0 ? 0 : magnitude == 0x7FFF ? 0x7FC0'0000u : bits;
+    return std::bit_cast<float>(bits | (code & 0x8000u) << 16);
+  }
+  static HWY_INLINE void splat(const std::byte* from, T* to) {
+    const auto value = hn::Set(DFloat(), number_of(from));
     hn::StoreU(value, DFloat(), to);
     hn::StoreU(value, DFloat(), to + kLanes);
   }
