@@ -419,10 +419,13 @@ int report_overheads(std::vector<Case>& cases, const std::string& only, int roun
     }
     c.close();
     const double count = median(counted), check = median(checked);
-    missed |= count > kCountGoal || check > kCheckGoal;
-    std::cout << fmt::format("{:16} with counts x {:.3f} (goal {})   with checker x {:.3f} (goal {}){}",
-                             c.name, count, kCountGoal, check, kCheckGoal,
-                             count > kCountGoal || check > kCheckGoal ? "   missed" : "")
+    const bool tiny = c.name == "launch";  // no work to compare with: the price of a launch, no goal
+    const bool too_slow = !tiny && (count > kCountGoal || check > kCheckGoal);
+    missed |= too_slow;
+    std::cout << fmt::format("{:16} with counts x {:.3f}   with checker x {:.3f}   {}", c.name, count, check,
+                             tiny       ? "no goal"
+                             : too_slow ? fmt::format("missed: {} and {}", kCountGoal, kCheckGoal)
+                                        : "")
               << std::endl;
   }
   return missed ? 1 : 0;

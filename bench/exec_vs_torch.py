@@ -82,6 +82,9 @@ def restickify():
     return [lambda: out.copy_(x.t())]
 
 
+# PyTorch's threads keep spinning for a while after their work, on the processors that the card is to use next.
+SETTLE = 0.05
+
 WORK = {
     "matmul": matmul,
     "matmul_ksplit": matmul,
@@ -112,6 +115,7 @@ class Card:
         )
 
     def seconds(self, case):
+        time.sleep(SETTLE)
         self.process.stdin.write(case + "\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())["seconds"]
