@@ -241,15 +241,25 @@ class StickRules {
   }
 
   // Squares of whole sticks are turned: a loop that ends inside one runs over its whole dimension on the
-  // other side, where what lies past the end is dropped.
+  // other side, where what lies past the end is dropped. Around it no position may be chosen: artifacts have
+  // no dimension for that, the next one inside appears longer instead.
   Status turns_whole(int lane, const DeviceAccess& other) const {
     if (lane < 0) return Status();
     const int64_t extent = op_.access.loops[static_cast<size_t>(lane)].extent;
-    for (const AccessDim& dim : other.dims) {
+    for (size_t d = 0; d < other.dims.size(); ++d) {
+      const AccessDim& dim = other.dims[d];
       if (dim.loop != lane || extent % other.lanes == 0) continue;
-      if (dim.offset != 0 || dim.size != extent) return unsupported("turns a slice that ends inside a stick");
+      if (dim.offset != 0 || dim.size != extent || chosen_around(other, d))
+        return unsupported("turns a slice that ends inside a stick");
     }
     return Status();
+  }
+
+  static bool chosen_around(const DeviceAccess& access, size_t d) {
+    while (d > 0 && access.dims[d - 1].loop < 0 && access.dims[d - 1].indirect.empty()) {
+      if (access.dims[--d].size > 1) return true;
+    }
+    return false;
   }
 
   Status restickify() const {

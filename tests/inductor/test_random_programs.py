@@ -82,6 +82,12 @@ def whole(*shape, dtype=H):
 #: Programs that once gave a wrong answer, stopped the card, or were refused without need: inputs, views, statements,
 #: results.
 FOUND = {
+    "halves_joined_in_a_turned_layout": (
+        {"b": whole(32, 1, 5, 2)},
+        {"b": "[21:32]"},
+        ["t1 = b[:, :, 2:5:3].squeeze()"],
+        ["torch.cat([b, b], 1)", "torch.rsqrt(t1.abs() + 1)"],
+    ),
     "one_column_written_in_place": ({"a": whole(4, 3)}, {}, ["a[:, 0:3:3].clamp_(1)"], ["a * 1"]),
     "one_column_written_in_place_float32": ({"a": whole(4, 3, dtype=F)}, {}, ["a[:, 0:3:3].clamp_(1)"], ["a * 1"]),
     "three_batch_axes": ({"a": whole(3, 3, 2, 2, 64)}, {}, [], ["a.clamp(-1, 1) @ a.clamp(-1, 1).transpose(-1, -2)"]),
