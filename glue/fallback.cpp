@@ -1,5 +1,6 @@
 #include "glue/fallback.h"
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/empty_strided.h>
@@ -63,10 +64,10 @@ class Call {
  private:
   std::string name() const { return c10::toString(schema_.operator_name()); }
 
-  /// The host's copy, made once per tensor so that one given twice stays one. An `out` argument keeps its
-  /// strides, so that the CPU writes it as it would write its own, and its content: what an operator leaves
-  /// alone must stay.
-  at::Tensor to_host(const at::Tensor& tensor, bool is_out) {
+  /// The host's copy, made once per tensor so that one given twice stays one. Strides are kept, so that
+  /// results get those that the CPU gives its own tensors; only elements that share memory are taken apart.
+  /// An `out` argument keeps its content: what an operator leaves alone must stay.
+  at::Tensor to_host(const at::Tensor& tensor) {
     if (!is_spyre(tensor)) {
       return tensor;
     }
@@ -78,8 +79,9 @@ class Call {
       device_ = tensor.device().index();
     }
     const auto on_host = tensor.options().device(c10::kCPU);
-    entry->second = {tensor, is_out ? at::empty_strided(tensor.sizes(), tensor.strides(), on_host)
-                                    : at::empty_like(tensor, on_host)};
+    const bool apart = at::has_internal_overlap(tensor) != at::MemOverlap::Yes;
+    entry->second = {tensor, apart ? at::empty_strided(tensor.sizes(), tensor.strides(), on_host)
+                                   : at::empty_like(tensor, on_host)};
     copy_from(tensor, entry->second.host, /*non_blocking=*/false);
     bytes_ += static_cast<int64_t>(entry->second.host.nbytes());
     inputs_ += (inputs_.empty() ? "" : ", ") + describe(tensor);
@@ -91,17 +93,16 @@ class Call {
       c10::IValue& value = (*stack_)[first_ + i];
       const c10::AliasInfo* alias = schema_.arguments()[i].alias_info();
       const bool written = alias != nullptr && alias->isWrite();
-      const bool is_out = schema_.arguments()[i].is_out();
       if (value.isTensor()) {
         const at::Tensor tensor = value.toTensor();
-        value = to_host(tensor, is_out);
+        value = to_host(tensor);
         if (written && is_spyre(tensor)) {
           written_.push_back(tensor);
         }
       } else if (value.isTensorList()) {
         c10::List<at::Tensor> hosts;
         for (const at::Tensor& tensor : value.toTensorVector()) {
-          hosts.push_back(to_host(tensor, is_out));
+          hosts.push_back(to_host(tensor));
           if (written && is_spyre(tensor)) {
             written_.push_back(tensor);
           }
@@ -110,7 +111,7 @@ class Call {
       } else if (value.isOptionalTensorList()) {
         c10::List<std::optional<at::Tensor>> hosts;
         for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorList()) {
-          hosts.push_back(tensor.has_value() ? std::optional(to_host(*tensor, is_out)) : std::nullopt);
+          hosts.push_back(tensor.has_value() ? std::optional(to_host(*tensor)) : std::nullopt);
         }
         value = hosts;
       } else if (value.isDevice() && value.toDevice().type() == c10::kPrivateUse1) {
@@ -138,6 +139,9 @@ class Call {
       const at::Tensor& host = hosts_.at(tensor.unsafeGetTensorImpl()).host;
       if (tensor.sizes() != host.sizes()) {
         tensor.resize_(host.sizes());
+        if (host.is_non_overlapping_and_dense()) {
+          tensor.as_strided_(host.sizes(), host.strides());
+        }
       }
       copy_from(host, tensor, /*non_blocking=*/false);
       bytes_ += static_cast<int64_t>(host.nbytes());
@@ -157,7 +161,13 @@ class Call {
     TORCH_CHECK(host.layout() == c10::kStrided, name(), " returns a ", host.layout(),
                 " tensor; Spyre tensors are strided\n  try  .cpu() on the input first");
     bytes_ += static_cast<int64_t>(host.nbytes());
-    return host.to(spyre_device(target));
+    if (at::has_internal_overlap(host) == at::MemOverlap::Yes) {
+      return host.to(spyre_device(target));
+    }
+    const auto options = host.options().device(spyre_device(target));
+    at::Tensor card = at::empty_strided(host.sizes(), host.strides(), options);
+    copy_from(host, card, /*non_blocking=*/false);
+    return card;
   }
 
   void move_results(c10::DeviceIndex target) {

@@ -28,9 +28,7 @@ class StickRules {
     const OpInfo* info = find_op(op_.op.op);
     if (info != nullptr && info->family == OpFamily::kConversion) SPYRE_TRY(conversion());
     if (op_.op.op == "identity" && copies_into_other_stick()) return restickify();
-    if (!op_.op.indices.empty() && output_ != nullptr && output_->lane < 0) {
-      return unsupported("a gather or scatter moves whole sticks of each row");
-    }
+    if (!op_.op.indices.empty()) SPYRE_TRY(moves_rows());
     return pointwise();
   }
 
@@ -90,6 +88,15 @@ class StickRules {
     }
     return length <= 1 ? Status()
                        : Status(unsupported("writes one element of a stick whose others are in use"));
+  }
+
+  // A gather or scatter moves sticks: the row is chosen once for all elements of one.
+  Status moves_rows() const {
+    if (output_ == nullptr) return Status();
+    const bool whole = output_->lane >= 0 &&
+                       std::none_of(op_.op.indices.begin(), op_.op.indices.end(),
+                                    [&](const auto& index) { return depends(index.second, output_->lane); });
+    return whole ? Status() : Status(unsupported("a gather or scatter moves whole sticks of each row"));
   }
 
   Status pointwise() const {
@@ -207,12 +214,12 @@ class StickRules {
     return few_loops_each(k);
   }
 
-  // Whether an input depends on a loop, by its index before loops were cut: the other operand may be left
-  // out.
-  bool depends(size_t input, const std::string& loop) const {
-    const std::set<std::string> symbols = op_.op.inputs[input].index.symbols();
+  // Whether an operand depends on a loop, by its index before loops were cut: it may have no layout yet.
+  bool depends(const Access& access, int loop) const {
+    const std::string& name = op_.access.loops[static_cast<size_t>(loop)].name;
+    const std::set<std::string> symbols = access.index.symbols();
     return std::any_of(symbols.begin(), symbols.end(), [&](const std::string& whole) {
-      return loop == whole || loop.starts_with(whole + "_");
+      return name == whole || name.starts_with(whole + "_");
     });
   }
 
@@ -220,9 +227,9 @@ class StickRules {
   Status few_loops_each(int k) const {
     int n = 0, rows = 0, batches = 0;
     for (size_t i = 0; i < op_.access.loops.size(); ++i) {
-      const Loop& loop = op_.access.loops[i];
-      if (static_cast<int>(i) == k || loop.extent == 1) continue;
-      const bool in_x = depends(0, loop.name), in_w = depends(1, loop.name);
+      const int loop = static_cast<int>(i);
+      if (loop == k || op_.access.loops[i].extent == 1) continue;
+      const bool in_x = depends(op_.op.inputs[0], loop), in_w = depends(op_.op.inputs[1], loop);
       ++(in_x && in_w ? batches : in_w ? n : rows);
     }
     if (n > 1) return unsupported("n of a matmul is in two pieces");

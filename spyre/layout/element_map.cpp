@@ -5,6 +5,7 @@
 #include <limits>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace spyre {
@@ -36,6 +37,27 @@ void clip_to_row(std::vector<MapAxis>& axes, int64_t lane_stride, std::initializ
   for (const size_t i : digits) {
     if (axes[i].host_stride >= row) axes[i].host_stride = -1;
   }
+}
+
+/// The axis that counts sticks along a row, if it can be told from the others.
+std::optional<size_t> tile_axis(const std::vector<MapAxis>& axes) {
+  std::optional<size_t> tile;
+  for (size_t i = 0; i + 1 < axes.size(); ++i) {
+    if (axes[i].host_stride != axes.back().extent * axes.back().host_stride) continue;
+    if (tile) return std::nullopt;
+    tile = i;
+  }
+  return tile;
+}
+
+/// Rows shorter than a stick may have more than one: the others are padding.
+std::vector<MapAxis> plain_axes(const DeviceLayout& layout) {
+  std::vector<MapAxis> axes = standard_axes(layout);
+  const MapAxis stick = axes.back();
+  if (const std::optional<size_t> tile = tile_axis(axes); tile && stick.host_stride > 0) {
+    clip_to_row(axes, stick.host_stride, {*tile, axes.size() - 1});
+  }
+  return axes;
 }
 
 /// Groups of 4 of the two halves of a stick take turns.
@@ -98,6 +120,7 @@ Result<std::vector<MapAxis>> fp8_weight_axes(const DeviceLayout& layout) {
 Result<std::vector<MapAxis>> axes_of(const DeviceLayout& layout) {
   switch (layout.element_arrangement) {
     case ElementArrangement::STANDARD:
+      return plain_axes(layout);
     case ElementArrangement::EXX2:
       return standard_axes(layout);
     case ElementArrangement::DL16_TO_FP32:

@@ -39,6 +39,10 @@ struct MapAxis {
 /// refused, unless one of them is the stick: then the other counts and the stick stays at lane 0 (one element
 /// per stick).
 ///
+/// A row shorter than its sticks uses the first of them:
+///
+///     f32[5, 7]   device_size [2, 5, 32]   stride_map [32, 7, 1]     tile 1 is padding, 32 is row 4, column 4
+///
 /// An element arrangement only changes the digits of the stick:
 ///
 ///     FP32_TO_DL16   col = 64 t + 32 h + 4 g + e   ->  stick t,       lane 8 g + 4 h + e

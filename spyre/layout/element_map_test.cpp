@@ -30,6 +30,15 @@ TEST(ElementMap, ReadsAnOffsetAsRowTileAndLane) {
   EXPECT_EQ(map.find(-1), std::nullopt);
 }
 
+TEST(ElementMap, SticksPastTheEndOfAShortRowArePadding) {
+  const ElementMap map = map_of(DeviceLayout::raw({2, 5, 32}, {32, 7, 1}, DataFormat::IEEE_FP32));
+  for (int64_t row = 0; row < 5; ++row) {
+    for (int64_t column = 0; column < 7; ++column) {
+      EXPECT_EQ(map.find(7 * row + column), 32 * row + column);
+    }
+  }
+}
+
 TEST(ElementMap, FindsTheOffsetOfASlice) {
   const ElementMap map = map_of(DeviceLayout::standard(Ints{1024, 256}, kDl16).value());
   EXPECT_EQ(map.device_offset(832).value(), 65728);

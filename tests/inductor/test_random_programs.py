@@ -82,6 +82,25 @@ def whole(*shape, dtype=H):
 #: Programs that once gave a wrong answer, stopped the card, or were refused without need: inputs, views, statements,
 #: results.
 FOUND = {
+    "an_index_of_single_elements": (
+        {"a": whole(128, 1, 63), "i": torch.tensor([3, 127])},
+        {},
+        [],
+        ["a.argmin(2)[i]"],
+    ),
+    "a_gather_along_the_stick": (
+        {"a": whole(4, 3, 8, 100, 1, dtype=torch.int64), "i": torch.tensor([3, 99])},
+        {"a": ".expand(4, 3, 8, 100, 64)"},
+        ["b = i + 1"],
+        ["a.index_select(3, i)", "b"],
+    ),
+    "a_fallback_keeps_strides": ({"c": whole(63, 8, 7, 1)}, {}, [], ["c.diagonal(0, 0, 1).abs()", "c + 1"]),
+    "short_rows_in_pairs_of_sticks": (
+        {"a": whole(2, 7, dtype=F), "i": torch.tensor([1, 0, 1, 1, 0])},
+        {},
+        ["t0 = a.index_select(0, i)"],
+        ["t0 * 1", "t0.to(torch.float16)"],
+    ),
     "halves_joined_in_a_turned_layout": (
         {"b": whole(32, 1, 5, 2)},
         {"b": "[21:32]"},

@@ -39,7 +39,7 @@ def compiler_id() -> str:
 
     here = os.path.dirname(__file__)
     sources = sorted(os.path.join(here, name) for name in os.listdir(here) if name.endswith(".py"))
-    return f"{_C.__version__}-{_C.__revision__}-{get_hash_for_files(tuple(sources)).hex()}"
+    return f"{_C.__version__}-{get_hash_for_files((_C.__file__, *sources)).hex()}"
 
 
 @functools.cache
