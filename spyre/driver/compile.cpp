@@ -9,6 +9,7 @@
 #include "spyre/passes/divide_nodes.h"
 #include "spyre/passes/eliminate_dead_code.h"
 #include "spyre/passes/pad_contractions.h"
+#include "spyre/passes/peel_indices.h"
 #include "spyre/passes/plan_pool.h"
 #include "spyre/passes/select_ops.h"
 
@@ -30,6 +31,7 @@ Status optimize(Graph& graph, const CompileOptions& options, PassLog& log, Scrat
   SPYRE_TRY(log.run("assign-layouts", graph, [](Graph& g) { return assign_layouts(g); }));
   // Only now is it known where dimensions end, and with it which loops are two.
   SPYRE_TRY(log.run("cut-loops", graph, cut_loops));
+  SPYRE_TRY(log.run("peel-indices", graph, peel_indices));
   SPYRE_TRY(log.run("divide-work", graph, [&](Graph& g) { return divide_nodes(g, options.cores); }));
   // What a core holds follows from the division; what LX does not take lies in the pool.
   if (options.lx_planning) {

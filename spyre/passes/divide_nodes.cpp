@@ -29,6 +29,22 @@ void keep_tables_whole(const NormalOp& op, DivisionProblem& problem) {
   }
 }
 
+// Nothing pads a stick of indices: a core reads whole ones, or a piece that does not run over into the next.
+void keep_indices_in_sticks(const NormalOp& op, DivisionProblem& problem) {
+  for (size_t i = 0; i < op.op.indices.size(); ++i) {
+    const DeviceAccess& index = op.index(i);
+    if (index.lane < 0) continue;
+    const Loop& loop = op.access.loops[static_cast<size_t>(index.lane)];
+    std::vector<int64_t> factors;
+    for (int64_t factor = 1; factor <= loop.extent; ++factor) {
+      const int64_t piece = loop.extent / factor;
+      const bool fits = piece % index.lanes == 0 || index.lanes % piece == 0;
+      if (loop.extent % factor == 0 && (factor == 1 || fits)) factors.push_back(factor);
+    }
+    problem.allowed[loop.name] = factors;
+  }
+}
+
 // Turning a stick handles squares of whole sticks; a dimension that ends inside one is done by one core.
 void keep_ragged_turns_whole(const NormalOp& op, DivisionProblem& problem) {
   if (!is_restickify(op)) return;
@@ -76,6 +92,7 @@ DivisionProblem division_problem(const Graph& graph, const Node& node, const Nor
     if (problem.find_axis(hint.first) != nullptr) problem.hints.push_back(hint);
   }
   keep_tables_whole(op, problem);
+  keep_indices_in_sticks(op, problem);
   keep_ragged_turns_whole(op, problem);
   keep_pairs_together(graph, node, op, problem);
   return problem;

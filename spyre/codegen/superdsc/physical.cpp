@@ -77,7 +77,8 @@ Status check_split(const SdscPlan& plan, const Tensor& tensor, const TensorDim& 
     return plan.refuse(tensor, fmt::format("'{}' grows by {}, which {} cores cannot share in steps of {}",
                                            dim.label, dim.bound.granularity, split, part));
   }
-  const bool short_index = tensor.indirection == Indirection::kIndex && per_core < part;
+  // Pieces of a stick of indices, where no core's piece runs over into the next stick.
+  const bool short_index = tensor.indirection == Indirection::kIndex && part % per_core == 0;
   if (per_core % part != 0 && !short_index) {
     return plan.refuse(tensor, fmt::format("each core gets {} along '{}', allowed are whole sticks of {}",
                                            per_core, dim.label, part));

@@ -1,0 +1,62 @@
+#include "spyre/passes/peel_indices.h"
+
+#include <optional>
+
+#include "spyre/graph/normal_op.h"
+#include "spyre/passes/assign_layouts.h"
+
+namespace spyre {
+namespace {
+
+struct Peel {
+  std::string loop;
+  int64_t whole = 0;  ///< elements in whole sticks
+  int64_t rest = 0;
+};
+
+std::optional<Peel> needed_peel(const NormalOp& op) {
+  for (size_t i = 0; i < op.op.indices.size(); ++i) {
+    const DeviceAccess& index = op.index(i);
+    if (index.lane < 0) continue;
+    const Loop& loop = op.access.loops[static_cast<size_t>(index.lane)];
+    const int64_t rest = loop.extent % index.lanes;
+    if (loop.extent > index.lanes && rest != 0) return Peel{loop.name, loop.extent - rest, rest};
+  }
+  return std::nullopt;
+}
+
+/// The part of a node where `loop` runs over [begin, begin + extent).
+Node part_of(const Graph& graph, const Node& node, const std::string& loop, int64_t begin, int64_t extent) {
+  Node part = node;
+  for (Loop& l : part.loops) {
+    if (l.name == loop) l.extent = extent;
+  }
+  DeviceOp op = device_op(node);
+  const auto shift = [&](Access& access) {
+    access.index = access.index + Expr::constant(access.index.coefficient(loop) * begin);
+  };
+  for (auto& [name, access] : op.indices) shift(access);
+  for (Access& access : op.inputs) shift(access);
+  shift(op.output);
+  set_device_op(graph, part, op, graph.buffers[static_cast<size_t>(op.output.buffer)].dtype);
+  return part;
+}
+
+}  // namespace
+
+Status peel_indices(Graph& graph) {
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    SPYRE_ASSIGN_OR_RETURN(const NormalOp op,
+                           normalize_op(graph, graph.nodes[i], operand_layouts(graph, graph.nodes[i])));
+    const std::optional<Peel> peel = needed_peel(op);
+    if (!peel) continue;
+    Node rest = part_of(graph, graph.nodes[i], peel->loop, peel->whole, peel->rest);
+    rest.name += "_rest";
+    graph.nodes[i] = part_of(graph, graph.nodes[i], peel->loop, 0, peel->whole);
+    graph.nodes.insert(graph.nodes.begin() + static_cast<std::ptrdiff_t>(i) + 1, std::move(rest));
+    --i;  // another index may need it along another loop
+  }
+  return Status();
+}
+
+}  // namespace spyre
