@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/coverage.md: every operator of the tests, per type, eager and compiled, where it ran and how far off it was.
+"""Writes docs/coverage.md: operators of the tests, per type, eager and compiled, where they ran, how far off they were.
 
 Each operator of tests/inductor/test_operators.py is run, never guessed at. With --check, only the names of operators
 are compared: figures may change with the compiler, rows may not go missing.
@@ -43,8 +43,8 @@ each was run with values of each type, and judged by PyTorch on the CPU in float
 - **refused**: a typed error;
 - **–**: PyTorch has no such operator for the type.
 
-The error is the largest of |card - CPU| / max(1, |CPU|) over the compiled and the eager run in float16. The card's 16-bit
-format has 9 bits after the point: half a unit is 0.00098.
+The error is the largest of |card - CPU| / max(1, |CPU|) over the compiled and the eager run in float16. The card's
+16-bit format has 9 bits after the point: half a unit is 0.00098.
 """
 
 
@@ -52,7 +52,9 @@ def convert(value, dtype):
     """The operator's own inputs in another type; index tensors stay what they are."""
     if not isinstance(value, torch.Tensor) or not value.is_floating_point():
         return value
-    return value > 0 if dtype == torch.bool else (value * 2).round().to(dtype) if dtype == torch.int64 else value.to(dtype)
+    if dtype == torch.bool:
+        return value > 0
+    return (value * 2).round().to(dtype) if dtype == torch.int64 else value.to(dtype)
 
 
 def leaves(value):
@@ -87,7 +89,8 @@ class Texts:
     def operations(self) -> int:
         text, self.texts = "\n".join(self.texts), []
         bodies = re.findall(r"^  node (\w+).*?^  }", text, re.M | re.S)
-        copies = [b for b in re.findall(r"^  node .*?^  }", text, re.M | re.S) if not re.search(r"= (?!load|identity)", b)]
+        whole = re.findall(r"^  node .*?^  }", text, re.M | re.S)
+        copies = [b for b in whole if not re.search(r"= (?!load|identity)", b)]
         return len(bodies) - len(copies)
 
 

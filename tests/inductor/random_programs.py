@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-H, F, I, B = torch.float16, torch.float32, torch.int64, torch.bool
+H, F, L, B = torch.float16, torch.float32, torch.int64, torch.bool
 _LARGEST = 512  # whole numbers up to here, and halves of them, are exact in a 10-bit significand
 _STEP = 2.0**-9  # relative distance of two neighbours in the card's 16-bit format
 _EXTENTS = (1, 2, 3, 4, 5, 7, 8, 32, 33, 63, 64, 65, 100, 128, 130, 192)
@@ -83,8 +83,9 @@ class Program:
             assert f.shape == e.shape and f.dtype == e.dtype, f"{name}: {f.dtype}{f.shape}, expected {e.dtype}{e.shape}"
             if self.exact.get(name, True):
                 wrong = (f != e).nonzero()
-                assert not len(wrong), f"{name}: {len(wrong)} of {e.numel()} elements, first at {wrong[0].tolist()}: " + (
-                    f"{f[tuple(wrong[0])].item()}, expected {e[tuple(wrong[0])].item()}"
+                assert not len(wrong), (
+                    f"{name}: {len(wrong)} of {e.numel()} elements, first at {wrong[0].tolist()}: "
+                    + (f"{f[tuple(wrong[0])].item()}, expected {e[tuple(wrong[0])].item()}")
                 )
             else:
                 slack = slack or self.slack()
@@ -169,7 +170,7 @@ class Generator:
             shape = [r.choice(_EXTENTS) for _ in range(r.choice((0, 1, 2, 2, 2, 3, 3, 4, 5, 6)))]
         while math.prod(shape) > _ELEMENTS:
             shape[shape.index(max(shape))] = r.choice((1, 2, 3))
-        dtype = r.choices((H, F, I, B), (12, 3, 2, 1))[0]
+        dtype = r.choices((H, F, L, B), (12, 3, 2, 1))[0]
         generator = torch.Generator().manual_seed(r.randrange(1 << 30))
         low, high = (0, 2) if dtype == B else (-4, 5)
         base = torch.randint(low, high, shape, generator=generator).to(dtype)
@@ -193,7 +194,7 @@ class Generator:
             value = self._evaluate(expression)
         except (RuntimeError, IndexError):
             return False
-        if not isinstance(value, torch.Tensor) or value.numel() > _ELEMENTS or value.dtype not in (H, F, I, B):
+        if not isinstance(value, torch.Tensor) or value.numel() > _ELEMENTS or value.dtype not in (H, F, L, B):
             return False
         if value.ndim > 6 or value.numel() == 0:
             return False
@@ -344,7 +345,13 @@ class Generator:
         if name is None:
             return
         ops = ("torch.sigmoid({})", "torch.tanh({} * 0.25)", "torch.exp({} * 0.125)", "torch.rsqrt({}.abs() + 1)")
-        ops += ("{} / 3", "1 / ({}.abs() + 2)", "F.gelu({}, approximate='tanh')", "torch.sqrt({}.abs() + 1)", "F.silu({})")
+        ops += (
+            "{} / 3",
+            "1 / ({}.abs() + 2)",
+            "F.gelu({}, approximate='tanh')",
+            "torch.sqrt({}.abs() + 1)",
+            "F.silu({})",
+        )
         if self.values[name].ndim:
             dim = self.random.randrange(self.values[name].ndim)
             ops += (f"torch.softmax({{}}, {dim})", f"{{}}.mean({dim})", f"{{}}.mean({dim}, keepdim=True)", "{}.mean()")
@@ -414,7 +421,8 @@ class Generator:
         fits = [
             n
             for n, u in self.values.items()
-            if u.ndim == t.ndim and all(i == dim or a == b for i, (a, b) in enumerate(zip(u.shape, t.shape, strict=True)))
+            if u.ndim == t.ndim
+            and all(i == dim or a == b for i, (a, b) in enumerate(zip(u.shape, t.shape, strict=True)))
         ]
         names = [name] + [r.choice(fits) for _ in range(r.choice((1, 1, 2)))]
         if r.random() < 0.3:

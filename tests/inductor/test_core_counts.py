@@ -9,10 +9,9 @@ Operators of one kind are compiled as one function, so that the whole matrix tak
 
 import pytest
 import torch
-
 from torch_spyre._inductor import config, kernels
 
-H, F, I, B = torch.float16, torch.float32, torch.int64, torch.bool
+H, F, L, B = torch.float16, torch.float32, torch.int64, torch.bool
 CORES = (1, 2, 7, 32)
 LAST_PLACE = 2.0**-9
 
@@ -47,7 +46,9 @@ class OnEveryCoreCount:
     def _compare(self, one, other, cores) -> None:
         self.compared += 1
         if "reduce." not in self.text or not one.is_floating_point():
-            assert torch.equal(one.nan_to_num(), other.nan_to_num()), f"{cores} cores differ from {CORES[-1]}\n{self.text}"
+            assert torch.equal(one.nan_to_num(), other.nan_to_num()), (
+                f"{cores} cores differ from {CORES[-1]}\n{self.text}"
+            )
             return
         largest = other[other.isfinite()].abs().max().item() if other.isfinite().any() else 0.0
         torch.testing.assert_close(one, other, rtol=0, atol=2 * LAST_PLACE * largest, equal_nan=True)
@@ -61,7 +62,7 @@ class OnEveryCoreCount:
 
 @pytest.fixture
 def sweep(monkeypatch):
-    """Compiles a function, runs it on every core count, compares with the CPU; returns the operators left to the CPU."""
+    """Compiles a function, runs it on every core count, compares with the CPU; returns the operators left to it."""
     made = []
     compiler = kernels.compile_graph
 
@@ -178,14 +179,26 @@ VIEWS = {
 @pytest.mark.parametrize("name", VIEWS)
 def test_views_of_inputs_do_not_depend_on_cores(sweep, name):
     first, second, views = VIEWS[name]
-    assert not sweep(few := lambda x, y: {"add": x + y, "mul": y * x, "relu": torch.relu(x)}, halves(*first), halves(*second), views=views), few
+    assert not sweep(
+        few := lambda x, y: {"add": x + y, "mul": y * x, "relu": torch.relu(x)},
+        halves(*first),
+        halves(*second),
+        views=views,
+    ), few
 
 
 def arithmetic(x, y):
-    return {"add": x + y, "sub": x - y, "mul": x * y, "maximum": torch.maximum(x, y), "neg": -x, "where": torch.where(x > y, x, y)}
+    return {
+        "add": x + y,
+        "sub": x - y,
+        "mul": x * y,
+        "maximum": torch.maximum(x, y),
+        "neg": -x,
+        "where": torch.where(x > y, x, y),
+    }
 
 
-@pytest.mark.parametrize("dtype", (F, I), ids=("float32", "int64"))
+@pytest.mark.parametrize("dtype", (F, L), ids=("float32", "int64"))
 @pytest.mark.parametrize("shape", ("aligned", "unaligned", "rank4"))
 def test_wide_types_are_exact_on_every_core_count(sweep, shape, dtype):
     x, y = ((halves(*SHAPES[shape]) * 4).to(dtype) for _ in range(2))

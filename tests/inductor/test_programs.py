@@ -86,7 +86,8 @@ def test_another_device_layout_recompiles(both):
 
 def test_an_unknown_operator_runs_on_the_cpu_and_is_counted(both):
     both.check(lambda x: torch.special.i0(x + 1) * 2, half(4, 64).float(), fallbacks=["aten::i0.out"])
-    assert len(both.texts) == 2, "one kernel before the operator on the CPU, one after"
+    before, after = both.texts[-2:]  # an attempt without the operator comes first
+    assert "add v0" in before and "mul v0" in after
 
 
 def test_an_operator_the_compiler_refuses_runs_on_the_cpu(both):

@@ -57,7 +57,9 @@ def test_the_judge_sees_one_wrong_element():
 
 
 def test_the_judge_allows_rounding_and_no_more():
-    program = Program(0, [Input("a", torch.ones(4, 64, dtype=H))], ["t0 = torch.exp(a)"], ["t0"], {"t0": False, "a": True})
+    program = Program(
+        0, [Input("a", torch.ones(4, 64, dtype=H))], ["t0 = torch.exp(a)"], ["t0"], {"t0": False, "a": True}
+    )
     results, bases = program.run("cpu")
     program.check([results[0] * (1 + 2.0**-9)], bases)
     with pytest.raises(AssertionError, match="more than rounding explains"):

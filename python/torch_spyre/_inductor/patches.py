@@ -213,11 +213,7 @@ def enable_spyre_context(example_inputs=()):
 
 
 class Refused(Exception):
-    """Compilation must start again with one kind of operator on the CPU."""
-
-    def __init__(self, key, reason: str):
-        super().__init__(f"{key}: {reason}")
-        self.key, self.reason = key, reason
+    """Compilation must start again with the operators that were refused on the CPU."""
 
 
 def operator_key(node) -> tuple:
@@ -235,6 +231,18 @@ def is_refused(node) -> bool:
     return operator_key(node) in getattr(_state, "refused", ())
 
 
+def refuse(key: tuple, reason: str) -> None:
+    """Notes an operator for the next attempt; this one goes on without it, to find all others."""
+    log.info("on the CPU instead: %s: %s", key, reason)
+    _state.noted.add(key)
+
+
+def start_again_if_refused() -> None:
+    """At the end of an attempt."""
+    if getattr(_state, "noted", ()):
+        raise Refused(f"{len(_state.noted)} operators go to the CPU")
+
+
 @contextlib.contextmanager
 def _forced_fallbacks():
     """Inductor asks for each built-in operator whether its types force it to the eager kernel; so may we."""
@@ -249,14 +257,6 @@ def _forced_fallbacks():
         yield
 
 
-def _refusal_in(error: BaseException | None) -> Refused | None:
-    while error is not None:
-        if isinstance(error, Refused):
-            return error
-        error = getattr(error, "inner_exception", None) or error.__cause__
-    return None
-
-
 def _copy_graph(gm):
     """Passes change graphs; the constants a graph holds are shared, being tensors on the card that stay as they are."""
     tensors = [t for t in vars(gm).values() if isinstance(t, torch.Tensor)] + list(gm.buffers()) + list(gm.parameters())
@@ -264,7 +264,7 @@ def _copy_graph(gm):
 
 
 def compile_inner(gm, example_inputs, then, **kwargs):
-    """Inductor's inner compile, again for every kind of operator that is refused.
+    """Inductor's inner compile, again while operators are refused.
 
     Also entered for a backward graph that is compiled long after its forward graph, outside of ``compile_fx``.
     """
@@ -275,11 +275,10 @@ def compile_inner(gm, example_inputs, then, **kwargs):
     _state.refused = set()
     with enable_spyre_context() if outside else contextlib.nullcontext():
         while True:
+            _state.noted = set()
             try:
                 return then(_copy_graph(gm), example_inputs, **kwargs)
-            except Exception as error:
-                refusal = _refusal_in(error)
-                if refusal is None or refusal.key in _state.refused:
+            except Exception:  # after a refusal whatever went wrong goes wrong again, if it must
+                if not _state.noted - _state.refused:
                     raise
-                log.info("on the CPU instead: %s", refusal)
-                _state.refused.add(refusal.key)
+                _state.refused |= _state.noted

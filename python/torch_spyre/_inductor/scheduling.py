@@ -102,16 +102,20 @@ class SpyreScheduling(BaseScheduling):
         self.free_buffers_in_scheduler()
 
     def _compile(self, nodes: Sequence[SchedulerNode], wrapper):
-        """The region and its kernel; a refusal names the operator that must go to the CPU."""
-        needed = self._needed_after(nodes, wrapper)
-        try:
-            region = _capture(nodes, needed, wrapper)
-            return region, kernels.compile_for_codegen(region.text)
-        except SpyreUnsupportedError as error:
-            origin = _origin_of(error.node) or capture.fx_node(_first_refused(nodes, needed, wrapper))
-            if origin is None or not config.cpu_fallback_on_refusal:
-                raise
-            raise patches.Refused(patches.operator_key(origin), str(error)) from error
+        """The region and its kernel. An operator that is refused is noted, and the rest compiled without it."""
+        while nodes:
+            needed = self._needed_after(nodes, wrapper)
+            try:
+                region = _capture(nodes, needed, wrapper)
+                return region, kernels.compile_for_codegen(region.text)
+            except SpyreUnsupportedError as error:
+                origin = _origin_of(error.node) or capture.fx_node(_first_refused(nodes, needed, wrapper))
+                if origin is None or not config.cpu_fallback_on_refusal:
+                    raise
+                key = patches.operator_key(origin)
+                patches.refuse(key, str(error))
+                nodes = _without(nodes, key, wrapper)
+        patches.start_again_if_refused()
 
     def _needed_after(self, nodes: Sequence[SchedulerNode], wrapper) -> set[str]:
         """Buffers that results or other kernels read. Those read only before this one do no harm."""
@@ -141,6 +145,18 @@ def _origin_of(name: str | None):
         if candidate in V.graph.name_to_buffer:
             return capture.fx_node(V.graph.name_to_buffer[candidate])
     return None
+
+
+def _without(nodes: Sequence[SchedulerNode], key: tuple, wrapper) -> list[SchedulerNode]:
+    """The nodes that are not of this operator, to which the others' results come from outside."""
+    kept = []
+    for node in nodes:
+        origin = capture.fx_node(node.node)
+        if origin is not None and patches.operator_key(origin) == key:
+            wrapper.existing_buffers.add(capture.place_of(node.node.get_name(), wrapper.input_offset).base)
+        else:
+            kept.append(node)
+    return kept
 
 
 def _capture(nodes: Sequence[SchedulerNode], needed: set[str], wrapper) -> capture.Region:

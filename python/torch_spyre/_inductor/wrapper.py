@@ -6,7 +6,7 @@ from torch._inductor.codegen.wrapper import PythonWrapperCodegen, SubgraphPython
 from torch._inductor.virtualized import V
 
 from torch_spyre import _C
-from torch_spyre._inductor import capture, kernels, real_inputs
+from torch_spyre._inductor import capture, kernels, patches, real_inputs
 
 
 class SpyrePythonWrapperCodegen(PythonWrapperCodegen):
@@ -32,6 +32,10 @@ class SpyrePythonWrapperCodegen(PythonWrapperCodegen):
             """,
             strip=True,
         )
+
+    def generate(self, is_inference):
+        patches.start_again_if_refused()
+        return super().generate(is_inference)
 
     def make_buffer_allocation(self, buffer):
         layout = self.device_layouts.get(buffer.get_name())
