@@ -28,7 +28,10 @@ class StickRules {
     const OpInfo* info = find_op(op_.op.op);
     if (info != nullptr && info->family == OpFamily::kConversion) SPYRE_TRY(conversion());
     if (op_.op.op == "identity" && copies_into_other_stick()) return restickify();
-    if (!op_.op.indices.empty() && output_ != nullptr && output_->lane < 0) {
+    const bool moves_rows = moves_whole_sticks(output_) &&
+                            std::all_of(inputs_.begin(), inputs_.end(),
+                                        [&](const DeviceAccess* input) { return moves_whole_sticks(input); });
+    if (!op_.op.indices.empty() && (!moves_rows || (output_ != nullptr && output_->lane < 0))) {
       return unsupported("a gather or scatter moves whole sticks of each row");
     }
     return pointwise();
@@ -38,6 +41,13 @@ class StickRules {
   const DeviceLayout* input_layout(size_t i) const { return layouts_[op_.op.indices.size() + i]; }
   const DeviceLayout* output_layout() const { return layouts_.back(); }
   bool reduced(int loop) const { return loop >= 0 && op_.access.loops[static_cast<size_t>(loop)].reduced; }
+
+  // What positions from memory choose are rows: sticks, never one element of each.
+  static bool moves_whole_sticks(const DeviceAccess* access) {
+    return access == nullptr || access->lane >= 0 ||
+           std::none_of(access->dims.begin(), access->dims.end(),
+                        [](const AccessDim& dim) { return !dim.indirect.empty(); });
+  }
 
   ElementArrangement arrangement(const DeviceAccess* access, const DeviceLayout* layout) const {
     return access->lane < 0 ? ElementArrangement::STANDARD : layout->element_arrangement;
