@@ -26,11 +26,17 @@ struct EagerRow {
   ResultRule results;
 };
 
+bool eager_enabled() {
+  static const bool enabled = unwrap(read_bool("SPYRE_EAGER"));
+  return enabled;
+}
+
 bool on_card(const at::Tensor& tensor) {
   return tensor.defined() && tensor.device().is_privateuseone();
 }
 
-/// The arguments of one call.
+/// The arguments of one call. All its tensors are on one device, but for numbers (CPU tensors without dimensions) that
+/// are only read; other mixtures raise what PyTorch raises for them on every device.
 struct EagerCall {
   Arguments arguments;
   std::vector<at::Tensor> tensors;  ///< those on the card, lists unfolded, in order
@@ -50,6 +56,14 @@ struct EagerCall {
 
  private:
   void add(const at::Tensor& tensor, bool is_written) {
+    if (!tensor.defined()) {
+      return;
+    }
+    const bool number = tensor.device().is_cpu() && tensor.dim() == 0;
+    if (!number || is_written) {
+      device_ = device_.value_or(tensor.device());
+      require_one_device(*device_, tensor.device());
+    }
     if (!on_card(tensor)) {
       return;
     }
@@ -58,6 +72,8 @@ struct EagerCall {
     }
     tensors.push_back(tensor);
   }
+
+  std::optional<c10::Device> device_;
 };
 
 EagerCall read_call(const c10::FunctionSchema& schema, Arguments arguments) {
@@ -116,9 +132,6 @@ class Planner {
 
   Status check_tensors() const {
     for (const at::Tensor& tensor : call_.tensors) {
-      if (tensor.device() != call_.tensors[0].device()) {
-        return refuse("its tensors are on different cards");
-      }
       const StorageContext* context = context_of(*tensor.storage().unsafeGetStorageImpl());
       if (tensor.numel() == 0 || context == nullptr) {
         continue;
@@ -270,12 +283,16 @@ class EagerOperator final : public c10::OperatorKernel {
     while (true) {
       const size_t count = op.schema().arguments().size();
       const Arguments arguments(stack->data() + (stack->size() - count), count);
+      const EagerCall call = read_call(op.schema(), arguments);
+      if (!eager_enabled()) {
+        cpu_fallback(op, stack, "eager kernels are switched off (SPYRE_EAGER=0)");
+        return;
+      }
       std::optional<EagerKey> key = eager_key(this, arguments);
       if (!key) {
         cpu_fallback(op, stack, "the card takes no argument of this kind");
         return;
       }
-      const EagerCall call = read_call(op.schema(), arguments);
       std::shared_ptr<const EagerPlan> plan = EagerCache::shared().find(*key);
       if (plan == nullptr) {
         plan = std::make_shared<const EagerPlan>(make_plan(op, call));
@@ -388,11 +405,6 @@ std::vector<ResultSpec> of_rms_norm(const c10::OperatorHandle& op, Arguments arg
   return specs;
 }
 
-bool eager_enabled() {
-  static const bool enabled = unwrap(read_bool("SPYRE_EAGER"));
-  return enabled;
-}
-
 void register_eager(torch::Library& library) {
   const auto add = [&](const char* name, const EagerRow& row) {
     if (*name == '\0') {
@@ -436,7 +448,9 @@ bool run_copy(const EagerRow& row, Arguments arguments, const ResultSpec& spec, 
 }  // namespace
 
 bool copy_on_card(const at::Tensor& from, const at::Tensor& to) {
-  if (!eager_enabled()) { return false; }
+  if (!eager_enabled()) {
+    return false;
+  }
   static const EagerRow row{&copy, "", nullptr};
   const std::array<c10::IValue, 2> arguments = {from, to};
   at::Tensor target = to;
@@ -444,7 +458,9 @@ bool copy_on_card(const at::Tensor& from, const at::Tensor& to) {
 }
 
 std::optional<at::Tensor> cast_on_card(const at::Tensor& tensor, c10::ScalarType dtype) {
-  if (!eager_enabled()) { return std::nullopt; }
+  if (!eager_enabled()) {
+    return std::nullopt;
+  }
   static const EagerRow row{&copy, "", nullptr};
   const std::array<c10::IValue, 2> arguments = {tensor, static_cast<int64_t>(dtype)};
   ResultSpec spec = spec_of(tensor);

@@ -12,12 +12,9 @@
 ///                                                   any of them refuses: CPU fallback, counted with the
 ///                                                   reason
 ///
-/// Nothing here goes through Python or Dynamo. The rows are eager_table.def.
+/// Nothing here goes through Python or Dynamo. The rows are eager_table.def. With the setting SPYRE_EAGER=0, read once,
+/// every row goes to the counted CPU fallback.
 namespace spyre::glue {
-
-/// Whether eager operators run as kernels of the card (setting SPYRE_EAGER, read once); otherwise all of them go to the
-/// counted CPU fallback.
-bool eager_enabled();
 
 /// Registers every row of the table.
 void register_eager(torch::Library& library);

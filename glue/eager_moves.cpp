@@ -102,7 +102,9 @@ Status arange(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
   SPYRE_TRY(arithmetic_type(dtype_of(type)));
   const at::Scalar start = args[0].toScalar(), step = args[2].toScalar();
   NodeBuilder node = graph.node(graph.result(), graph.result_size());
-  if (start.isIntegral(false) && step.isIntegral(false)) {
+  // Into integers PyTorch counts with whole numbers, whatever was asked for.
+  const bool into_integers = type == HostType::kInt32 || type == HostType::kInt64;
+  if (into_integers || (start.isIntegral(false) && step.isIntegral(false))) {
     node.store(node.index(step.toLong() * node.loop(0) + Expr::constant(start.toLong()), type));
     return Status();
   }

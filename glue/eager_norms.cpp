@@ -124,9 +124,39 @@ Status softmax_backward(GraphBuilder& graph, Arguments args, std::string_view op
   return Status();
 }
 
+namespace {
+
+/// Rows of one dimension: the card's own norm, which takes moments and writes the normalized row.
+void normalize_rows(GraphBuilder& graph, Arguments args, const Rows& rows, HostType type) {
+  const BufferId input = graph.input(args[0].toTensor());
+  const double share = 1.0 / static_cast<double>(rows.count);
+  const BufferId moments = graph.local(rows.kept, type), factors = graph.local(rows.kept, type);
+  NodeBuilder measure = rows.fold(graph, moments);
+  measure.store(measure.reduce("exx2", {measure.load(input, rows.inside(measure))},
+                               {{"exx2scale", share}, {"useZeroMean", 0.0}}));
+  NodeBuilder scale = graph.node(factors, rows.kept);
+  scale.store(scale.op("layernormscale", {scale.load(moments)}, {{"eps", args[4].toDouble()}}));
+
+  NodeBuilder last = graph.node(graph.result(), rows.size);
+  const auto affine = [&](const c10::IValue& argument, double otherwise) {
+    const bool given = !argument.isNone() && argument.toTensor().defined();
+    return given ? operand(graph, last, argument, type) : last.constant(otherwise, type);
+  };
+  const Value x = last.load(input), moment = last.load(moments), factor = last.load(factors);
+  const Value weight = affine(args[2], 1);
+  last.store(last.op("layernormnorm", {x, moment, factor, weight, affine(args[3], 0)}));
+}
+
+}  // namespace
+
 Status layer_norm(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
   const at::Tensor& x = args[0].toTensor();
   SPYRE_ASSIGN_OR_RETURN(const HostType type, float_type(x));
+  for (const size_t affine : {size_t{2}, size_t{3}}) {
+    if (!args[affine].isNone() && args[affine].toTensor().defined()) {
+      SPYRE_TRY(float_type(args[affine].toTensor()));
+    }
+  }
   const auto rank = static_cast<size_t>(x.dim()), inner = args[1].toIntVector().size();
   std::vector<bool> folded(rank, false);
   std::fill(folded.end() - static_cast<std::ptrdiff_t>(inner), folded.end(), true);
@@ -148,14 +178,16 @@ Status layer_norm(GraphBuilder& graph, Arguments args, std::string_view /*op*/) 
   const Value variance = mean_of(spread, spread.op("mul", {distance, distance}), rows);
   spread.store(spread.op("rsqrt", {spread.op("add", {variance, spread.constant(args[4].toDouble(), type)})}));
 
+  if (inner == 1) {
+    normalize_rows(graph, args, rows, type);
+    return Status();
+  }
   NodeBuilder last = graph.node(graph.result(), rows.size);
   Value value = last.op("mul", {last.load(centred), last.load(scale)});
   for (const auto& [argument, step] : {std::pair(size_t{2}, "mul"), std::pair(size_t{3}, "add")}) {
-    if (args[argument].isNone() || !args[argument].toTensor().defined()) {
-      continue;
+    if (!args[argument].isNone() && args[argument].toTensor().defined()) {
+      value = last.op(step, {value, operand(graph, last, args[argument], type)});
     }
-    SPYRE_TRY(float_type(args[argument].toTensor()));
-    value = last.op(step, {value, operand(graph, last, args[argument], type)});
   }
   last.store(value);
   return Status();

@@ -1,8 +1,6 @@
 // One loop nest over the result: each element from the elements that broadcasting puts beside it.
 
 #include <cmath>
-#include <limits>
-#include <numbers>
 
 #include "glue/eager_recipes.h"
 
@@ -77,20 +75,6 @@ Status binary_float_only(GraphBuilder& graph, Arguments args, std::string_view o
 Status binary_product(GraphBuilder& graph, Arguments args, std::string_view op) {
   SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0], &args[1]}));
   return binary(graph, args, type == HostType::kBool ? "logical_and" : op);
-}
-
-Status compare(GraphBuilder& graph, Arguments args, std::string_view op) {
-  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0], &args[1]}));
-  if (!is_integer(type)) {
-    return binary(graph, args, op);
-  }
-  // Integers are compared by the sign of their difference: the difference is exact where a float of each is
-  // not.
-  NodeBuilder node = over_result(graph);
-  const Value x = operand(graph, node, args[0], type);
-  const Value difference = node.op("sub", {x, operand(graph, node, args[1], type)});
-  node.store(node.op(op, {node.as(difference, HostType::kFloat32), node.constant(0, HostType::kFloat32)}));
-  return Status();
 }
 
 Status sum_of(GraphBuilder& graph, Arguments args, std::string_view op) {
@@ -270,31 +254,11 @@ Status interpolate(GraphBuilder& graph, Arguments args, std::string_view /*op*/)
 }
 
 Status gelu(GraphBuilder& graph, Arguments args, std::string_view op) {
-  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0]}));
-  NodeBuilder node = over_result(graph);
-  const Value x = operand(graph, node, args[0], type);
-  const auto constant = [&](double value) { return node.constant(value, type); };
-  if (text_of(args[1]) == "tanh") {
-    const Value cube = node.op("mul", {node.op("mul", {x, x}), x});
-    const Value inner = node.op("add", {x, node.op("mul", {cube, constant(0.044715)})});
-    // (1 + tanh(z)) / 2 is the sigmoid of 2z: one operation, and exact where tanh would cancel.
-    const Value twice = node.op("mul", {inner, constant(2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi)});
-    node.store(node.op("mul", {x, node.op("sigmoid", {twice})}));
-  } else if (type == HostType::kFloat32) {
-    const Value erf = node.op("erf", {node.op("mul", {x, constant(1 / std::numbers::sqrt2)})});
-    const Value half = node.op("mul", {x, constant(0.5)});
-    node.store(node.op("mul", {half, node.op("add", {erf, constant(1)})}));
-  } else {
-    node.store(node.op(op, {x}));
-  }
-  return Status();
+  return unary(graph, args, text_of(args[1]) == "tanh" ? "gelu_tanh" : op);
 }
 
 Status softplus(GraphBuilder& graph, Arguments args, std::string_view op) {
   SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0]}));
-  if (type == HostType::kFloat32) {
-    return refuse("softplus in 32 bits");
-  }
   NodeBuilder node = over_result(graph);
   node.store(node.op(op, {operand(graph, node, args[0], type)},
                      {{"beta", number(args[1])}, {"threshold", number(args[2])}}));

@@ -60,7 +60,6 @@ Status binary(GraphBuilder& graph, Arguments args, std::string_view op);
 Status binary_float(GraphBuilder& graph, Arguments args, std::string_view op);
 Status binary_float_only(GraphBuilder& graph, Arguments args, std::string_view op);  ///< refuses integers
 Status binary_product(GraphBuilder& graph, Arguments args, std::string_view op);
-Status compare(GraphBuilder& graph, Arguments args, std::string_view op);
 Status sum_of(GraphBuilder& graph, Arguments args, std::string_view op);  ///< add, sub: with alpha
 Status reverse_difference(GraphBuilder& graph, Arguments args, std::string_view op);
 Status divide(GraphBuilder& graph, Arguments args, std::string_view op);  ///< with a rounding mode

@@ -71,12 +71,11 @@ class Call {
     if (!is_spyre(tensor)) {
       return tensor;
     }
+    device_ = device_.value_or(tensor.device().index());
+    require_one_device(spyre_device(*device_), tensor.device());
     auto [entry, fresh] = hosts_.try_emplace(tensor.unsafeGetTensorImpl());
     if (!fresh) {
       return entry->second.host;
-    }
-    if (!device_.has_value()) {
-      device_ = tensor.device().index();
     }
     const auto on_host = tensor.options().device(c10::kCPU);
     const bool apart = at::has_internal_overlap(tensor) != at::MemOverlap::Yes;
@@ -242,6 +241,11 @@ void cpu_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack, const
 void cpu_fallback_without_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   static const std::string reason = "it has no Spyre kernel";
   cpu_fallback(op, stack, reason);
+}
+
+void require_one_device(c10::Device first, c10::Device other) {
+  TORCH_CHECK(first == other, "Expected all tensors to be on the same device, but found at least two devices, ", first,
+              " and ", other, "!");
 }
 
 FallbackMode fallback_mode() {

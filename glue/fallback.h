@@ -15,12 +15,15 @@ namespace spyre::glue {
 ///
 /// Never silent about it: each use is counted, and by the setting TORCH_SPYRE_FALLBACK it warns (once per
 /// operator and call site), raises, or says nothing. An operator that returns a view of its input is refused,
-/// because a copy would not be one.
+/// because a copy would not be one; so is one with tensors of two cards, as on any device.
 ///
 /// `reason` says why the card does not run it.
 void cpu_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::string& reason);
 /// The same for operators without a row in eager_table.def.
 void cpu_fallback_without_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+
+/// Raises PyTorch's usual error when the tensors of one call are on two devices.
+void require_one_device(c10::Device first, c10::Device other);
 
 enum class FallbackMode { kWarn, kError, kSilent };
 FallbackMode fallback_mode();

@@ -58,11 +58,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("record_stream", &record_stream);
 
   m.impl("_fused_rms_norm_backward", &rms_norm_backward);
-  if (eager_enabled()) {
-    register_eager(m);
-  } else {
-    m.impl("native_layer_norm", torch::CppFunction::makeFromBoxedFunction<&cpu_fallback_without_kernel>());
-  }
+  register_eager(m);
   for (const char* name : kFallbackBeforeDefault) {
     m.impl(name, torch::CppFunction::makeFromBoxedFunction<&cpu_fallback_without_kernel>());
   }

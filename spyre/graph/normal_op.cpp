@@ -37,6 +37,12 @@ class StickRules {
   const DeviceLayout* output_layout() const { return layouts_.back(); }
   bool reduced(int loop) const { return loop >= 0 && op_.access.loops[static_cast<size_t>(loop)].reduced; }
 
+  static bool moves_whole_sticks(const DeviceAccess* access) {
+    return access == nullptr || access->lane >= 0 ||
+           std::none_of(access->dims.begin(), access->dims.end(),
+                        [](const AccessDim& dim) { return !dim.indirect.empty(); });
+  }
+
   ElementArrangement arrangement(const DeviceAccess* access, const DeviceLayout* layout) const {
     return access->lane < 0 ? ElementArrangement::STANDARD : layout->element_arrangement;
   }
@@ -90,13 +96,15 @@ class StickRules {
                        : Status(unsupported("writes one element of a stick whose others are in use"));
   }
 
-  // A gather or scatter moves sticks: the row is chosen once for all elements of one.
+  // A gather or scatter: what positions from memory choose are sticks, each chosen once for all its elements.
   Status moves_rows() const {
-    if (output_ == nullptr) return Status();
-    const bool whole = output_->lane >= 0 &&
+    const bool sticks = std::all_of(inputs_.begin(), inputs_.end(), moves_whole_sticks);
+    const bool once = output_ == nullptr ||
+                      (output_->lane >= 0 &&
                        std::none_of(op_.op.indices.begin(), op_.op.indices.end(),
-                                    [&](const auto& index) { return depends(index.second, output_->lane); });
-    return whole ? Status() : Status(unsupported("a gather or scatter moves whole sticks of each row"));
+                                    [&](const auto& index) { return depends(index.second, output_->lane); }));
+    return sticks && once ? Status()
+                          : Status(unsupported("a gather or scatter moves whole sticks of each row"));
   }
 
   Status pointwise() const {

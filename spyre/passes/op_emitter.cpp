@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "spyre/base/error.h"
@@ -74,6 +75,16 @@ int64_t OpEmitter::extent(std::string_view name) const {
                                  [&](const Loop& l) { return l.name == name; });
   SPYRE_CHECK(loop != node_.loops.end(), "a loop of the node");
   return loop->extent;
+}
+
+bool OpEmitter::is_exact_float(const Operand& integer) const {
+  constexpr double kExact = 1 << 24;
+  if (integer.is_constant()) return std::fabs(integer.value) <= kExact;
+  const Buffer& buffer = graph_.buffers[static_cast<size_t>(integer.access->buffer)];
+  if (!buffer.fill) return false;
+  const double count = buffer.size.empty() ? 1 : static_cast<double>(buffer.size[0]);
+  const double last = buffer.fill->start + buffer.fill->step * (count - 1);
+  return std::fabs(buffer.fill->start) <= kExact && std::fabs(last) <= kExact;
 }
 
 bool OpEmitter::uses(const Operand& operand, std::string_view loop) const {

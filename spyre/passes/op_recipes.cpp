@@ -81,20 +81,25 @@ Result<Operand> error_function(OpEmitter& emit, const Operands& operands) {
   return emit.op("mul", {sign, emit.op("sub", {number(emit, 1, x), tail})});
 }
 
-// The card's logarithm is 16-bit; two steps of Halley's method on exp make it fp32.
+// The card's logarithm is 16-bit; two steps of Halley's method on exp make it fp32. The root is taken first, three times
+// for the first guess, so that neither the 16-bit format nor exp ends before fp32 does: log x = 2 log r, r = sqrt x.
 Result<Operand> logarithm(OpEmitter& emit, const Operands& operands) {
   const Operand& x = operands[0];
   if (x.held == Held::kFp16) return emit.op("log", {x});
-  Operand y = emit.hold(emit.op("log", {emit.hold(x, Held::kFp16)}), Held::kFp32);
+  const Operand root = emit.op("sqrt", {x});
+  const Operand eighth = emit.op("sqrt", {emit.op("sqrt", {root})});
+  const Operand guess = emit.hold(emit.op("log", {emit.hold(eighth, Held::kFp16)}), Held::kFp32);
+  Operand y = emit.op("mul", {guess, number(emit, 4, x)});
   for (int step = 0; step < 2; ++step) {
     const Operand e = emit.op("exp", {y});
-    const Operand step_size = emit.op("realdiv", {emit.op("sub", {x, e}), emit.op("add", {x, e})});
-    // Of zero and of infinity the first guess is already right; 0/0 must not spoil it.
-    const Operand correction =
-        emit.op("where3", {emit.op("equal", {step_size, step_size}), step_size, number(emit, 0, x)});
-    y = emit.op("add", {y, emit.op("mul", {correction, number(emit, 2, x)})});
+    const Operand step_size = emit.op("realdiv", {emit.op("sub", {root, e}), emit.op("add", {root, e})});
+    y = emit.op("add", {y, emit.op("mul", {step_size, number(emit, 2, x)})});
   }
-  return y;
+  y = emit.op("mul", {y, number(emit, 2, x)});
+  // In 16 bits the infinite ends are not numbers.
+  const Operand infinite = number(emit, INFINITY, x);
+  y = emit.op("where3", {emit.op("equal", {x, infinite}), infinite, y});
+  return emit.op("where3", {emit.op("equal", {x, number(emit, 0, x)}), number(emit, -INFINITY, x), y});
 }
 
 Result<Operand> hyperbolic_tangent(OpEmitter& emit, const Operands& x) {
@@ -102,6 +107,26 @@ Result<Operand> hyperbolic_tangent(OpEmitter& emit, const Operands& x) {
   const Operand twice = emit.op("mul", {x[0], number(emit, 2, x[0])});
   return emit.op(
       "sub", {emit.op("mul", {emit.op("sigmoid", {twice}), number(emit, 2, x[0])}), number(emit, 1, x[0])});
+}
+
+// The card's own is 16-bit; in fp32 it is x / 2 * (1 + erf(x / sqrt 2)).
+Result<Operand> gelu(OpEmitter& emit, const Operands& operands) {
+  const Operand& x = operands[0];
+  if (x.held == Held::kFp16) return emit.op("gelufwd", {x});
+  SPYRE_ASSIGN_OR_RETURN(const Operand erf,
+                         error_function(emit, {emit.op("mul", {x, number(emit, 1 / std::numbers::sqrt2, x)})}));
+  const Operand half = emit.op("mul", {x, number(emit, 0.5, x)});
+  return emit.op("mul", {half, emit.op("add", {erf, number(emit, 1, x)})});
+}
+
+// x / 2 * (1 + tanh(z)), z = sqrt(2 / pi) * (x + 0.044715 x^3). (1 + tanh(z)) / 2 is the sigmoid of 2z: one operation,
+// and exact where tanh would cancel.
+Result<Operand> gelu_tanh(OpEmitter& emit, const Operands& operands) {
+  const Operand& x = operands[0];
+  const Operand cube = emit.op("mul", {emit.op("mul", {x, x}), x});
+  const Operand inner = emit.op("add", {x, emit.op("mul", {cube, number(emit, 0.044715, x)})});
+  const double factor = 2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
+  return emit.op("mul", {x, emit.op("sigmoid", {emit.op("mul", {inner, number(emit, factor, x)})})});
 }
 
 Operand floor_of_quotient(OpEmitter& emit, const Operand& x, const Operand& y) {
@@ -142,13 +167,19 @@ Result<Operand> power(OpEmitter& emit, const Operands& operands) {
     if (y.value == 0) return number(emit, 1, x);
     const double size = std::fabs(y.value);
     if (size == std::floor(size) && size <= 64) {
-      const Operand result = integer_power(emit, x, static_cast<int64_t>(size));
-      return y.value > 0 ? result : emit.op("reciprocal", {result});
+      const Operand base = y.value > 0 ? x : emit.op("reciprocal", {x});
+      return integer_power(emit, base, static_cast<int64_t>(size));
     }
   }
   // Of a negative base this is not a number, as PyTorch's is for a broken exponent.
   SPYRE_ASSIGN_OR_RETURN(const Operand log, logarithm(emit, {x}));
   return emit.op("exp", {emit.op("mul", {y, log})});
+}
+
+// Infinities and NaNs of the host are large numbers to the card in 16 bits, and its own code stands for both.
+Status tells_special_values(const OpEmitter& emit, const Operand& x) {
+  if (x.held != Held::kFp16) return Status();
+  return emit.refuse("infinities and NaNs cannot be told from numbers in 16 bits");
 }
 
 Recipe one(std::string_view op) {
@@ -171,7 +202,6 @@ Recipe scaled(std::string_view op, double before, double after) {
 enum class Computed : uint8_t {
   kAsHeld,  ///< in the operands' own float; integers in fp32
   kFp32,    ///< always in fp32
-  kFp16,    ///< the card has it in 16 bits only
   kTruth,   ///< operands are compared with zero first
 };
 
@@ -219,16 +249,19 @@ const std::map<std::string, Entry, std::less<>>& recipes() {
           return e.op("sub", {x[0], e.op("mul", {x[1], truncated(e, e.op("realdiv", {x[0], x[1]}))})});
         }}},
       {"ge", {2, kAsHeld, one("greaterequal")}},
-      {"gelu", {1, kFp16, one("gelufwd")}},
+      {"gelu", {1, kAsHeld, gelu}},
+      {"gelu_tanh", {1, kAsHeld, gelu_tanh}},
       {"gt", {2, kAsHeld, one("greaterthan")}},
       {"isinf",
        {1, kAsHeld,
         [](OpEmitter& e, const Operands& x) -> Result<Operand> {
+          SPYRE_TRY(tells_special_values(e, x[0]));
           return e.op("equal", {e.op("abs", {x[0]}), number(e, INFINITY, x[0])});
         }}},
       {"isnan",
        {1, kAsHeld,
         [](OpEmitter& e, const Operands& x) -> Result<Operand> {
+          SPYRE_TRY(tells_special_values(e, x[0]));
           return e.op("notequal", {x[0], x[0]});
         }}},
       {"layernormnorm", {5, kAsHeld, one("layernormnorm")}},
@@ -315,15 +348,37 @@ Operand truth(OpEmitter& emit, const Operand& value) {
   return result;
 }
 
+Operand integer_difference(OpEmitter& emit, const Operands& operands) {
+  const Operand minus_one = emit.constant(-1, HostType::kInt32);
+  return emit.op("addi32toi32", {operands[0], emit.op("muli32toi32", {operands[1], minus_one})});
+}
+
+// Integers are compared with the sign of their difference: that of the integers themselves where they are so close that
+// floats do not tell them apart, else that of the floats, which never overflows.
+std::optional<Operand> integer_comparison(OpEmitter& emit, std::string_view op, const Operands& operands) {
+  static const std::map<std::string_view, std::string_view> kComparisons = {
+      {"eq", "equal"},       {"ge", "greaterequal"}, {"gt", "greaterthan"},
+      {"le", "lesserequal"}, {"lt", "lesserthan"},   {"ne", "notequal"}};
+  const auto comparison = kComparisons.find(op);
+  if (comparison == kComparisons.end()) return std::nullopt;
+  const Operand x = emit.hold(operands[0], Held::kFp32), y = emit.hold(operands[1], Held::kFp32);
+  if (emit.is_exact_float(operands[0]) && emit.is_exact_float(operands[1])) {
+    return emit.op(comparison->second, {x, y});
+  }
+  Operand difference = emit.hold(integer_difference(emit, operands), Held::kFp32);
+  if (op != "eq" && op != "ne") {
+    difference = emit.op("where3", {emit.op("equal", {x, y}), difference, emit.op("sub", {x, y})});
+  }
+  return emit.op(comparison->second, {difference, number(emit, 0, difference)});
+}
+
 // Sums and products of integers run on the card's integer unit and wrap as PyTorch's 32-bit ones do.
 std::optional<Operand> integer_op(OpEmitter& emit, std::string_view op, const Operands& operands) {
   if (op == "add") return emit.op("addi32toi32", operands);
   if (op == "mul") return emit.op("muli32toi32", operands);
-  const Operand minus_one = emit.constant(-1, HostType::kInt32);
-  if (op == "neg") return emit.op("muli32toi32", {operands[0], minus_one});
-  if (op == "sub")
-    return emit.op("addi32toi32", {operands[0], emit.op("muli32toi32", {operands[1], minus_one})});
-  return std::nullopt;
+  if (op == "neg") return emit.op("muli32toi32", {operands[0], emit.constant(-1, HostType::kInt32)});
+  if (op == "sub") return integer_difference(emit, operands);
+  return integer_comparison(emit, op, operands);
 }
 
 Result<Operand> with_attributes(OpEmitter& emit, const Instruction& instruction, const Operands& operands) {
@@ -343,7 +398,8 @@ Result<Operand> with_attributes(OpEmitter& emit, const Instruction& instruction,
     return emit.op("clip", {x}, std::nullopt, {{"clipMin", low}, {"clipMax", high}});
   }
   if (instruction.op == "softplus") {
-    return emit.op("softplus", {emit.hold(operands[0], Held::kFp16)}, std::nullopt,
+    if (operands[0].held != Held::kFp16) return emit.refuse("softplus in 32 bits; the card has it in 16");
+    return emit.op("softplus", operands, std::nullopt,
                    {{"softplusBeta", attribute("beta", 1)}, {"softplusThresh", attribute("threshold", 20)}});
   }
   if (instruction.op == "layernormscale") {
@@ -373,6 +429,8 @@ Result<Operand> select_pointwise(OpEmitter& emit, const Instruction& instruction
   if (operands.size() != static_cast<size_t>(how.inputs)) {
     return emit.refuse(fmt::format("'{}' takes {} operands, found {}", name, how.inputs, operands.size()));
   }
+  const bool with_itself = operands.size() == 2 && operands[0].access && operands[0].access == operands[1].access;
+  if (with_itself && (name == "ne" || name == "eq")) SPYRE_TRY(tells_special_values(emit, operands[0]));
   const bool all_truth = std::all_of(operands.begin(), operands.end(),
                                      [](const Operand& o) { return o.type == HostType::kBool; });
   if (name.starts_with("bitwise_") && !all_truth) return emit.refuse(fmt::format("'{}' of integers", name));
@@ -380,9 +438,7 @@ Result<Operand> select_pointwise(OpEmitter& emit, const Instruction& instruction
     for (Operand& operand : operands) operand = truth(emit, operand);
   }
   const size_t first = name == "where" ? 1 : 0;
-  Held held = how.computed == Computed::kFp32   ? Held::kFp32
-              : how.computed == Computed::kFp16 ? Held::kFp16
-                                                : widest(operands, first);
+  Held held = how.computed == Computed::kFp32 ? Held::kFp32 : widest(operands, first);
   Operand result;
   std::optional<Operand> integer;
   if (held == Held::kInt32) integer = integer_op(emit, name, operands);
@@ -403,17 +459,27 @@ namespace {
 
 // The position of the largest (smallest) value, the first one of equals: compare with the extreme, put the
 // position where it is met and something larger elsewhere, take the minimum.
-Result<Operand> position_of_extreme(OpEmitter& emit, const Operand& x, std::string_view extreme) {
+Result<Operand> position_of_extreme(OpEmitter& emit, const Operand& value, std::string_view extreme) {
   const std::vector<std::string> loops = emit.reduced_loops();
   if (loops.size() > 1) return emit.refuse("arg reductions over several loops");
   if (loops.empty()) return emit.constant(0, HostType::kInt64);
   const auto loop = std::find_if(emit.node().loops.begin(), emit.node().loops.end(),
                                  [&](const Loop& l) { return l.name == loops[0]; });
+  // In 16 bits padding counts as -65504 (a minimum: 65504). What lies beyond becomes as much, or nothing would be met.
+  constexpr double kPadding = 65504, kLargest = 8573157376;
+  const bool maximum = extreme == "max";
+  const Operand x = value.held == Held::kFp16
+                        ? emit.op("clip", {value}, std::nullopt,
+                                  {{"clipMin", maximum ? -kPadding : -kLargest}, {"clipMax", maximum ? kLargest : kPadding}})
+                        : value;
   const Operand best = emit.reduce(extreme, {x}, loops);
   // Short loops are counted in 16 bits, which are exact up to 2^10; long ones in fp32, up to 2^24.
   constexpr int64_t kExact = 1024;
   const Held held = loop->extent <= kExact ? x.held : Held::kFp32;
-  const Operand hit = emit.hold(emit.op("equal", {x, best}), held);
+  Operand met = emit.op("equal", {x, best});
+  // What is not a number is the extreme wherever it stands, and equals nothing.
+  if (x.held == Held::kFp32) met = emit.op("maximum", {met, emit.op("notequal", {x, x})});
+  const Operand hit = emit.hold(met, held);
   SPYRE_ASSIGN_OR_RETURN(Operand positions, emit.ramp(Expr::symbol(loops[0]), HostType::kFloat32));
   positions = emit.hold(positions, held);
   Operand beyond = emit.constant(held == Held::kFp16 ? 2 * kExact : 16777216, HostType::kFloat32);

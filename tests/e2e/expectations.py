@@ -67,6 +67,11 @@ def values_are_unspecified(op: str, variant: str, dtype: str) -> bool:
     return any(True for _ in _groups("unspecified", op, variant, dtype))
 
 
+def special_values_differ(op: str, variant: str, dtype: str) -> bool:
+    """True when NaNs and infinities, in the inputs or as a result, need not be the CPU's."""
+    return any(True for _ in _groups("special_values", op, variant, dtype))
+
+
 def tolerance(op: str, variant: str, dtype: str) -> Tolerance:
     """The widest tolerance the test is listed with, or its dtype's own: exact but for the 16-bit formats."""
     found = [Tolerance(group["rtol"], group["atol"]) for _, group in _groups("tolerance", op, variant, dtype)]

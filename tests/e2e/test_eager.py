@@ -8,13 +8,11 @@ many.
 import contextlib
 import math
 import os
+import subprocess
+import sys
 
 import pytest
 import torch
-
-pytestmark = pytest.mark.skipif(
-    os.environ.get("SPYRE_EAGER", "0") != "1", reason="eager kernels are a preview: SPYRE_EAGER=1 runs these tests"
-)
 
 HALF = dict(rtol=4e-3, atol=2e-3)  # up to four roundings of 2^-10, and results near zero
 SINGLE = dict(rtol=2e-5, atol=1e-5)  # the card's exp, log and sin in float32 are a few last bits off
@@ -37,7 +35,6 @@ UNARY = {
     "tanh": torch.tanh,
     "gelu": torch.nn.functional.gelu,
     "silu": torch.nn.functional.silu,
-    "isnan": torch.isnan,
     "gelu_tanh": lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
     "leaky_relu": torch.nn.functional.leaky_relu,
     "hardtanh": torch.nn.functional.hardtanh,
@@ -230,6 +227,48 @@ def test_integers_are_exact(op):
     expected = BINARY[op](x.cpu().int(), y.cpu().int())
     assert torch.equal(result.cpu().to(expected.dtype), expected)
     assert result.dtype == BINARY[op](x.cpu(), y.cpu()).dtype
+
+
+@pytest.mark.parametrize("op", ["eq", "ne", "lt", "le", "gt", "ge"])
+def test_integers_are_compared_exactly_wherever_they_are(op):
+    # Neighbours that one float stands for, and a difference that 32 bits do not hold.
+    x = torch.tensor([2**24 + 1, 2**31 - 1, -(2**31), 2_000_000_000, 2**30, 5]).to("spyre")
+    y = torch.tensor([2**24, 2**31 - 2, 2**31 - 1, -2_000_000_000, 2**30, 6]).to("spyre")
+    for one, other in ((x, y), (y, x), (x, x)):
+        assert torch.equal(BINARY[op](one, other).cpu(), BINARY[op](one.cpu(), other.cpu()))
+
+
+def test_the_logarithm_of_every_float32():
+    values = torch.tensor([0.0, 1e-38, 1e-12, 0.5, 1.0, 3.0, 1e10, 3.4e38, math.inf, -1.0, math.nan])
+    torch.testing.assert_close(values.to("spyre").log().cpu(), values.log(), rtol=2e-6, atol=1e-6, equal_nan=True)
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_extremes_beyond_what_padding_counts_as(sign):
+    x = (sign * (1e5 + 1e5 * torch.rand((3, 70), generator=torch.Generator().manual_seed(0)))).to("spyre")
+    for op in (torch.amax, torch.amin, torch.argmax, torch.argmin):
+        assert torch.equal(op(x, 1).cpu(), op(x.cpu(), 1)), op
+
+
+def test_positions_in_masked_rows_are_positions():
+    x = torch.full((2, 70), -math.inf, dtype=torch.float16).to("spyre")
+    assert torch.equal(x.argmax(1).cpu(), torch.zeros(2, dtype=torch.int64))
+
+
+def test_positions_of_what_is_not_a_number():
+    x = torch.tensor([[1.0, math.nan, 3.0, math.nan], [4.0, 2.0, 5.0, 1.0]]).to("spyre")
+    for op in (torch.argmax, torch.argmin):
+        assert torch.equal(op(x, 1).cpu(), op(x.cpu(), 1)), op
+
+
+def test_infinities_and_nans_in_16_bits_are_left_to_the_cpu():
+    x = torch.tensor([1.0, math.nan, math.inf, -math.inf, 0.0], dtype=torch.float16).to("spyre")
+    for op in (torch.isnan, torch.isinf, lambda t: t != t, lambda t: t == t):
+        with pytest.raises(RuntimeError, match="cannot be told from numbers in 16 bits"):
+            op(x)
+        with fallbacks_allowed():
+            assert torch.equal(op(x).cpu(), op(x.cpu()))
+    assert torch.equal(torch.isnan(x.cpu().float().to("spyre")).cpu(), torch.isnan(x.cpu()))
 
 
 def test_truth_values():
@@ -543,6 +582,44 @@ def test_a_refusal_is_counted_with_its_reason():
     assert entry["reasons"] == {"folding integers": 2}
     with pytest.raises(RuntimeError, match="folding integers"):
         torch.sum(x)
+
+
+def test_rows_of_one_element_are_not_gathered():
+    index = torch.tensor([0, 1, 1, 3]).to("spyre")
+    for dtype in (torch.float16, torch.float32, torch.int64):
+        table = torch.arange(1, 5).reshape(4, 1).to(dtype).to("spyre")
+        with fallbacks_allowed():
+            assert torch.equal(table.index_select(0, index).cpu(), table.cpu().index_select(0, index.cpu()))
+
+
+def test_tensors_of_two_devices_are_refused_as_everywhere():
+    card, host = torch.ones(3, dtype=torch.float16, device="spyre"), torch.ones(3, dtype=torch.float16)
+    mixtures = (
+        lambda: card + host,
+        lambda: host.add_(card),
+        lambda: torch.cat([card, host]),
+        lambda: torch.exp(card, out=torch.empty(3, dtype=torch.float16)),
+        lambda: torch.sum(card, 0, out=torch.empty((), dtype=torch.float16)),
+    )
+    for mixture in mixtures:
+        with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+            mixture()
+    close(card + torch.tensor(2.0), torch.full((3,), 3.0))  # but a number may come from anywhere
+
+
+def test_the_setting_sends_every_operator_to_the_cpu():
+    program = """
+import torch
+x = torch.ones(2, 3, dtype=torch.float16, device="spyre")
+(x + 1).exp_().sum(1)
+torch.nn.functional.layer_norm(x, (3,))
+counts = torch.spyre.metrics()["fallbacks"]
+print(sorted(counts), {reason for entry in counts.values() for reason in entry["reasons"]})
+"""
+    environment = {**os.environ, "SPYRE_EAGER": "0", "TORCH_SPYRE_FALLBACK": "silent"}
+    result = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120)
+    names = "['aten::add.Tensor', 'aten::exp_', 'aten::native_layer_norm', 'aten::sum.dim_IntList']"
+    assert result.stdout.strip() == names + " {'eager kernels are switched off (SPYRE_EAGER=0)'}", result.stderr
 
 
 def test_wrong_arguments_raise_what_the_cpu_raises():

@@ -52,6 +52,11 @@ def _map(tree, on_tensor, device):
     return pytree.tree_map(leaf, tree)
 
 
+def _is_finite(tree) -> bool:
+    tensors = [t for t in pytree.tree_leaves(tree) if isinstance(t, torch.Tensor) and t.is_floating_point()]
+    return all(bool(t.isfinite().all()) for t in tensors)
+
+
 class Call:
     """One sample, ready to run on the card and, with inputs rounded by the card, on the CPU."""
 
@@ -112,6 +117,7 @@ class Judge:
         self.name = (op.formatted_name, variant, str(dtype)[6:])
         self.refusals = expectations.refusals(*self.name)
         self.values = not expectations.values_are_unspecified(*self.name)
+        self.special_values = not expectations.special_values_differ(*self.name)
         self.tolerance = expectations.tolerance(*self.name)
         self.samples = 0
         self.refused = set()
@@ -128,6 +134,9 @@ class Judge:
                 self.case.assertEqual(have, want)
                 continue
             self.case.assertEqual((have.shape, have.dtype), (want.shape, want.dtype))
+            if not self.special_values:
+                compared = want.isfinite() & _is_finite(call.host)
+                have, want = have[compared], want[compared]
             if self.values:
                 torch.testing.assert_close(
                     have, want, rtol=self.tolerance.rtol, atol=self.tolerance.atol, equal_nan=True

@@ -54,7 +54,7 @@ _PLAIN = {
     "logical_xor": torch.ne,
     "truediv": torch.true_divide,
 }
-_WITH_CONSTANTS = ("clamp", "softplus", "gelu", "silu", "layernormscale", "layernormnorm")
+_WITH_CONSTANTS = ("clamp", "softplus", "gelu", "gelu_tanh", "silu", "layernormscale", "layernormnorm")
 _REDUCTIONS = ("sum", "mean", "max", "min", "prod", "dot", "exx2", "any", "argmax", "argmin")
 
 
@@ -190,8 +190,8 @@ def _pointwise(op: str, args: list[torch.Tensor], k: dict[str, float]) -> torch.
         return args[0].clamp(k.get("min"), k.get("max"))
     if op == "softplus":
         return torch.nn.functional.softplus(args[0], k["beta"], k["threshold"])
-    if op == "gelu":
-        return torch.nn.functional.gelu(args[0], approximate="tanh")
+    if op in ("gelu", "gelu_tanh"):
+        return torch.nn.functional.gelu(args[0], approximate="tanh" if op == "gelu_tanh" else "none")
     if op == "silu":
         return torch.nn.functional.silu(args[0])
     if op == "layernormscale":

@@ -1,3 +1,3 @@
 """Operations of the card that Inductor has no name for; bodies call them as ``ops.<name>``."""
 
-DEVICE_OPERATIONS = ("clamp", "gelu", "layernormnorm", "layernormscale", "silu", "softplus")
+DEVICE_OPERATIONS = ("clamp", "gelu", "gelu_tanh", "layernormnorm", "layernormscale", "silu", "softplus")

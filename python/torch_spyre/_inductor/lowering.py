@@ -191,7 +191,7 @@ def _unary(name: str, x, **constants):
 
 @_lowering(aten.gelu)
 def gelu(x, approximate="none"):
-    return _unary("gelu", x)
+    return _unary("gelu_tanh" if approximate == "tanh" else "gelu", x)
 
 
 @_lowering(aten.silu)

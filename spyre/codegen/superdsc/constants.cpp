@@ -26,6 +26,13 @@ std::optional<Mask> mask_of(const SdscPlan& plan) {
   return std::nullopt;
 }
 
+// The published values are for 16 bits. In 32 bits a maximum below -65504 is an ordinary number, and infinity has a code.
+double mask_value(const SdscPlan& plan) {
+  const double value = plan.info->mask.value_or(0.0);
+  const bool extreme = plan.info->name.starts_with("max") || plan.info->name.starts_with("min");
+  return plan.format == DataFormat::IEEE_FP32 && extreme ? std::copysign(INFINITY, value) : value;
+}
+
 // Format of the op: that of its first data input.
 DataFormat op_format(const SdscPlan& plan) {
   if (plan.info->name == "fp32toint32" || plan.info->name == "int32tofp32") return DataFormat::IEEE_FP32;
@@ -62,7 +69,7 @@ Status collect_constants(SdscPlan& plan) {
   }
   plan.mask = mask_of(plan);
   if (plan.mask) {
-    SPYRE_ASSIGN_OR_RETURN(const uint32_t bits, encode_constant(plan.info->mask.value_or(0.0), plan.format));
+    SPYRE_ASSIGN_OR_RETURN(const uint32_t bits, encode_constant(mask_value(plan), plan.format));
     plan.constants.push_back({kMaskConstant, bits});
   }
   return Status();
