@@ -80,8 +80,10 @@ Status check_split(const SdscPlan& plan, const Tensor& tensor, const TensorDim& 
   // Pieces of a stick of indices, where no core's piece runs over into the next stick.
   const bool short_index = tensor.indirection == Indirection::kIndex && part % per_core == 0;
   if (per_core % part != 0 && !short_index) {
-    return plan.refuse(tensor, fmt::format("each core gets {} along '{}', allowed are whole sticks of {}",
-                                           per_core, dim.label, part));
+    const bool index = tensor.indirection == Indirection::kIndex;
+    return plan.refuse(tensor,
+                       fmt::format("each core gets {} along '{}', allowed are whole sticks of {}{}", per_core,
+                                   dim.label, part, index ? " or pieces that divide one" : ""));
   }
   if (tensor.in_lx() && (d.gap != 0 || d.offset != 0)) {
     return plan

@@ -61,7 +61,11 @@ TEST(Refusals, IndicesThatEndInsideALaterStick) {
   EXPECT_THAT(
       refusal("gather", picks(40, 1)),
       HasSubstr("tensor 'idx': each core reads 40 indices along 'mb', allowed are whole sticks of 32"));
-  EXPECT_EQ(refusal("gather", picks(40, 2)), "accepted");
+  // The second core's 20 would begin in one stick and end in the next.
+  EXPECT_THAT(
+      refusal("gather", picks(40, 2)),
+      HasSubstr("each core gets 20 along 'mb', allowed are whole sticks of 32 or pieces that divide one"));
+  EXPECT_EQ(refusal("gather", picks(40, 5)), "accepted");
   EXPECT_EQ(refusal("gather", picks(64, 1)), "accepted");
 }
 
