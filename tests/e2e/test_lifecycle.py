@@ -84,7 +84,7 @@ def test_several_cards_in_one_process():
     code = """
 import torch
 print(torch.spyre.device_count())
-a = torch.arange(6.0, device="spyre:0"); b = a.to("spyre:2")
+a = torch.arange(6.0).to("spyre:0"); b = a.to("spyre:2")
 print(b.device, torch.equal(a.cpu(), b.cpu()))
 with torch.spyre.device(1):
     c = torch.ones(3, device="spyre"); print(c.device, torch.spyre.current_device())
