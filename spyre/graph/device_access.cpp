@@ -303,8 +303,11 @@ class AccessBuilder {
     const int64_t unit = pairs ? 2 * lanes : lanes;
     if (terms.offset % unit != 0) return unsupported("starts inside a stick");
     std::vector<std::pair<int64_t, int>> outer;
+    SPYRE_TRY(find_weave(terms));
     for (const auto& [m, digit] : terms.digits) {
-      if (m == 1 && access_.lane < 0) {
+      if (std::find(access_.weave.begin(), access_.weave.end(), digit) != access_.weave.end()) {
+        access_.lane = access_.weave.back();
+      } else if (m == 1 && access_.lane < 0) {
         access_.lane = digit;
       } else if (m % unit == 0) {
         outer.emplace_back(m / lanes, digit);
@@ -314,6 +317,26 @@ class AccessBuilder {
     }
     return split_dim(outer, tiles, terms.offset / lanes,
                      access_.lane >= 0 ? std::optional(access_.lane) : std::nullopt);
+  }
+
+  // Narrowed sticks weave groups of 4 of their halves: column 32 h + 4 g + e is lane 8 g + 4 h + e. Cut in
+  // these three, a loop runs along such a stick; `weave` has them in the order of the lanes.
+  Status find_weave(const AxisTerms& terms) {
+    if (layout_.element_arrangement != ElementArrangement::FP32_TO_DL16) return Status();
+    int g = -1, h = -1, e = -1;
+    for (const auto& [m, digit] : terms.digits) {
+      const int64_t extent = digits_[digit].extent, whole = m == 4 ? 8 : m == 32 ? 2 : 4;
+      if ((m == 4 || m == 32) && extent > whole && extent % whole == 0) {
+        cut_ = {digit, whole};
+        return unsupported("cut");
+      }
+      if (extent != whole) continue;
+      if (m == 1) e = digit;
+      if (m == 4) g = digit;
+      if (m == 32) h = digit;
+    }
+    if (g >= 0 && h >= 0 && e >= 0) access_.weave = {g, h, e};
+    return Status();
   }
 
   Status split_dim(const std::vector<std::pair<int64_t, int>>& digits, int64_t size, int64_t offset,
@@ -373,6 +396,45 @@ Expr expression(const Linear& linear, const std::vector<Loop>& loops) {
   return e;
 }
 
+// Dims of 8, 2 and 4 that walk the lanes of a woven stick in their order are one of 64.
+Status merge_rows(DeviceAccess& access, const std::vector<int>& weave) {
+  for (size_t d = 0; d + 2 < access.dims.size(); ++d) {
+    const auto walks = [&](size_t i, int64_t size) {
+      const AccessDim& dim = access.dims[d + i];
+      return dim.loop == weave[i] && dim.size == size && dim.offset == 0 && !dim.tile;
+    };
+    if (!walks(0, 8) || !walks(1, 2) || !walks(2, 4)) continue;
+    access.dims[d] = {.size = 64, .loop = weave[2]};
+    access.dims.erase(access.dims.begin() + static_cast<std::ptrdiff_t>(d) + 1,
+                      access.dims.begin() + static_cast<std::ptrdiff_t>(d) + 3);
+    return Status();
+  }
+  return unsupported("the rows of a woven stick come in another order");
+}
+
+// The three loops along a woven stick become one of 64, in the order of the lanes. Host indices are no longer
+// sums of loops then.
+Status join_weave(NormalAccess& access) {
+  const auto woven = std::find_if(access.operands.begin(), access.operands.end(),
+                                  [](const DeviceAccess& a) { return !a.weave.empty(); });
+  if (woven == access.operands.end()) return Status();
+  const std::vector<int> weave = woven->weave;
+  for (DeviceAccess& operand : access.operands) {
+    if (operand.weave.empty()) SPYRE_TRY(merge_rows(operand, weave));
+  }
+  access.loops[static_cast<size_t>(weave[2])].extent = 64;
+  for (const int gone : {std::max(weave[0], weave[1]), std::min(weave[0], weave[1])}) {
+    access.loops.erase(access.loops.begin() + gone);
+    const auto renumber = [&](int& loop) { loop -= loop > gone ? 1 : 0; };
+    for (DeviceAccess& operand : access.operands) {
+      renumber(operand.lane);
+      for (AccessDim& dim : operand.dims) renumber(dim.loop);
+    }
+  }
+  access.indices.clear();
+  return Status();
+}
+
 }  // namespace
 
 bool DeviceAccess::uses(int loop) const {
@@ -415,6 +477,7 @@ Result<NormalAccess> normalize_access(const std::vector<Loop>& loops,
           .loops = digits.as_loops(), .operands = std::move(attempt.value().operands), .indices = {}};
       for (const Linear& index : attempt.value().indices)
         access.indices.push_back(expression(index, access.loops));
+      SPYRE_TRY(join_weave(access));
       return access;
     }
     if (cut.digit < 0) return attempt.error();

@@ -41,6 +41,7 @@ struct DeviceAccess {
   std::vector<AccessDim> dims;
   int lane = -1;  ///< the loop along the stick; -1: one element of each stick, lane 0
   int64_t lanes = 64;
+  std::vector<int> weave;  ///< of a narrowed stick: the loops g, h, e that were joined to `lane`
 
   bool uses(int loop) const;
   std::vector<int64_t> device_size() const;
@@ -57,7 +58,8 @@ struct OperandIndex {
 struct NormalAccess {
   std::vector<Loop> loops;
   std::vector<DeviceAccess> operands;
-  std::vector<Expr> indices;  ///< the operands' host indices in terms of the cut loops
+  std::vector<Expr>
+      indices;  ///< the operands' host indices in terms of the cut loops; none if no sum gives them
 };
 
 /// Refuses (kUnsupported) what no cut makes addressable: descending indices, offsets inside a stick, a stick

@@ -281,8 +281,10 @@ class StickRules {
     if (input_layout(0)->device_dtype != DataFormat::SEN169_FP16) {
       return unsupported("the card turns sticks of 16-bit values only");
     }
-    if (input_layout(0)->element_arrangement != output_layout()->element_arrangement ||
-        input_layout(0)->element_arrangement != ElementArrangement::STANDARD) {
+    // A woven stick turns into rows that its loops put in order.
+    const bool in_order =
+        input_layout(0)->element_arrangement == ElementArrangement::STANDARD || !inputs_[0]->weave.empty();
+    if (!in_order || output_layout()->element_arrangement != ElementArrangement::STANDARD) {
       return unsupported("turning a stick needs the standard order");
     }
     if (!op_.op.indices.empty()) return unsupported("a gather cannot turn the stick as well");

@@ -1,6 +1,7 @@
 #include "spyre/passes/layout_candidates.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "spyre/graph/device_op.h"
@@ -121,6 +122,25 @@ DeviceLayout with_lane_dimension(const DeviceLayout& layout) {
   result.device_size.insert(result.device_size.begin() + before_stick, layout.device_size.back());
   result.stride_map.insert(result.stride_map.begin() + before_stick, -1);
   return result;
+}
+
+std::optional<DeviceLayout> with_woven_rows(const DeviceLayout& layout, int64_t stride) {
+  const bool turned = layout.element_arrangement == ElementArrangement::STANDARD &&
+                      layout.stride_map.back() != stride;
+  if (!turned) return std::nullopt;
+  for (size_t d = 0; d + 1 < layout.device_size.size(); ++d) {
+    const int64_t size = layout.device_size[d];
+    if (layout.stride_map[d] != stride || size % 64 != 0) continue;
+    DeviceLayout result = layout;
+    const auto at = static_cast<std::ptrdiff_t>(d);
+    result.device_size[d] = size / 64;
+    result.stride_map[d] = 64 * stride;
+    const std::array<int64_t, 3> sizes = {8, 2, 4}, steps = {4 * stride, 32 * stride, stride};
+    result.device_size.insert(result.device_size.begin() + at + 1, sizes.begin(), sizes.end());
+    result.stride_map.insert(result.stride_map.begin() + at + 1, steps.begin(), steps.end());
+    return result;
+  }
+  return std::nullopt;
 }
 
 Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& graph) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "spyre/base/result.h"
@@ -21,5 +22,13 @@ Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& gr
 /// The same layout with a dimension of one stick's length that only position 0 of carries data: the form in
 /// which a tensor changes between whole sticks and one element per stick.
 DeviceLayout with_lane_dimension(const DeviceLayout& layout);
+
+/// The same layout with the rows along the host dimension of this stride in the order that narrowing leaves
+/// in a stick: column 32 h + 4 g + e at 8 g + 4 h + e. None where there are no such rows, or no whole sticks
+/// of them.
+///
+///     device_size [2, 128, 64]   stride_map [64, 1, 128]   ->   [2, 2, 8, 2, 4, 64]   [64, 64, 4, 32, 1,
+///     128]
+std::optional<DeviceLayout> with_woven_rows(const DeviceLayout& layout, int64_t stride);
 
 }  // namespace spyre

@@ -52,6 +52,17 @@ std::optional<Conversion> Conversions::search(BufferId buffer, const DeviceLayou
   // What comes out has room for the lanes it does not use; it reads like `to`.
   if (from_single && !to_single) return path({with_lane_dimension(to)});
   if (!from_single && to_single) return path({with_lane_dimension(from), to});
+  if (from.element_arrangement != ElementArrangement::FP32_TO_DL16) return std::nullopt;
+  // A woven stick is turned, its rows are put in order, and turned again.
+  for (const DeviceLayout& turned : candidates_[static_cast<size_t>(buffer)]) {
+    const std::optional<DeviceLayout> woven = with_woven_rows(turned, from.stride_map.back());
+    if (!woven) continue;
+    const bool single = turned.stride_map.back() < 0;
+    auto found = single         ? path({with_lane_dimension(from), *woven, turned, with_lane_dimension(to)})
+                 : turned == to ? path({*woven, to})
+                                : path({*woven, turned, to});
+    if (found) return found;
+  }
   return std::nullopt;
 }
 
