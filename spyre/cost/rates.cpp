@@ -21,6 +21,7 @@ const Rates& fitted_rates() {
       .relayout_row_log = 3.92,                              // 6.9
       .relayout_bytes = 547,                                 // 6.9
       .replicated_per_core = 2.2,                            // 6.4: read off a test value, inferred
+      .lx = 192,                                             // one stick a cycle, as the ring; inferred
       .launch = 20'000,                                      // 6.1: order of magnitude, inferred
       .overlap = 1,  // 6.3: the report model; the joint planner uses 0.46
   };
@@ -46,6 +47,7 @@ const Rates& toy_rates() {
       .relayout_row_log = 1,
       .relayout_bytes = 1,
       .replicated_per_core = 1,
+      .lx = 1,
       .launch = 10,
       .overlap = 1,
   };

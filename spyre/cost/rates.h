@@ -42,6 +42,9 @@ struct Rates {
   double relayout_bytes;       ///< bandwidth of the moved bytes
   double replicated_per_core;  ///< one core's share when each core loads its own copy of an operand
 
+  // Inside a core.
+  double lx;  ///< one operand of a vector operation, in or out of LX
+
   // Around a kernel.
   double launch;   ///< host time per bundle launch, ns; not part of kernel time
   double overlap;  ///< of compute and memory: 1 means the longer one counts, 0 that both do

@@ -22,7 +22,7 @@ Status without_failure(Graph& graph, void (*pass)(Graph&)) {
 }
 
 // The whole compiler, in the order it runs.
-Status optimize(Graph& graph, const CompileOptions& options, PassLog& log, ScratchpadPlan& scratchpad) {
+Status optimize(Graph& graph, const CompileOptions& options, PassLog& log, CompiledGraph& plans) {
   SPYRE_TRY(log.run("eliminate-dead-code", graph,
                     [](Graph& g) { return without_failure(g, eliminate_dead_code); }));
   SPYRE_TRY(log.run("select-ops", graph, select_ops));
@@ -36,8 +36,16 @@ Status optimize(Graph& graph, const CompileOptions& options, PassLog& log, Scrat
   // What a core holds follows from the division; what LX does not take lies in the pool.
   if (options.lx_planning) {
     SPYRE_TRY(log.run("align-divisions", graph, [&](Graph& g) { return align_divisions(g, options.cores); }));
+    if (options.co_optimize) {
+      SPYRE_TRY(log.run("co-optimize", graph, [&](Graph& g) -> Status {
+        SPYRE_ASSIGN_OR_RETURN(plans.joint, co_optimize(g, {.cores = options.cores,
+                                                            .scratchpad = options.scratchpad,
+                                                            .keep_sums = options.keep_sums}));
+        return Status();
+      }));
+    }
     SPYRE_TRY(log.run("plan-scratchpad", graph, [&](Graph& g) -> Status {
-      SPYRE_ASSIGN_OR_RETURN(scratchpad, plan_scratchpad(g, options.scratchpad));
+      SPYRE_ASSIGN_OR_RETURN(plans.scratchpad, plan_scratchpad(g, options.scratchpad));
       return Status();
     }));
   }
@@ -95,6 +103,11 @@ Result<CompileOptions> CompileOptions::from_environment() {
   CompileOptions options;
   SPYRE_ASSIGN_OR_RETURN(options.cores, read_int("SENCORES"));
   SPYRE_ASSIGN_OR_RETURN(options.lx_planning, read_bool("LX_PLANNING"));
+  SPYRE_ASSIGN_OR_RETURN(options.co_optimize, read_bool("CO_OPTIMIZING_LX_PLANNING"));
+  SPYRE_ASSIGN_OR_RETURN(options.keep_sums, read_bool("SPYRE_KEEP_SUM_ORDER"));
+  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.clone_inputs, read_bool("LX_BOUNDARY_CLONES"));
+  options.scratchpad.copy_out = options.scratchpad.clone_inputs;
+  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.relayouts, read_bool("SPYRE_LX_PLANNER_RELAYOUT"));
   SPYRE_ASSIGN_OR_RETURN(options.scratchpad.solver, read_string("LAYOUT_SOLVER"));
   SPYRE_ASSIGN_OR_RETURN(const double back_end_fraction, read_float("DXP_LX_FRAC_AVAIL"));
   SPYRE_ASSIGN_OR_RETURN(options.scratchpad.capacity, usable_lx(back_end_fraction));
@@ -102,15 +115,16 @@ Result<CompileOptions> CompileOptions::from_environment() {
 }
 
 Result<CompiledGraph> compile(Graph graph, const CompileOptions& options, PassLog& log) {
-  ScratchpadPlan scratchpad;
-  SPYRE_TRY(optimize(graph, options, log, scratchpad));
+  CompiledGraph compiled;
+  SPYRE_TRY(optimize(graph, options, log, compiled));
   SPYRE_TRY(complete_layouts(graph));
   SPYRE_ASSIGN_OR_RETURN(const Kernel kernel, lower_to_kernel(graph));
   Result<Bundle> bundle = write_bundle(kernel);
   if (!bundle.ok()) return with_node(bundle.error(), graph, kernel);
-  std::vector<KernelArgument> arguments = arguments_of(graph);
-  return CompiledGraph{std::move(graph), std::move(bundle).value(), std::move(arguments),
-                       std::move(scratchpad)};
+  compiled.arguments = arguments_of(graph);
+  compiled.graph = std::move(graph);
+  compiled.bundle = std::move(bundle).value();
+  return compiled;
 }
 
 Result<CompiledGraph> compile(Graph graph, const CompileOptions& options) {

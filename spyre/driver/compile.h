@@ -7,6 +7,7 @@
 #include "spyre/codegen/superdsc/bundle.h"
 #include "spyre/driver/pass_log.h"
 #include "spyre/graph/graph.h"
+#include "spyre/passes/co_optimize.h"
 #include "spyre/passes/plan_scratchpad.h"
 
 /// The compiler: a graph in, the artifacts of one bundle out.
@@ -15,6 +16,8 @@ namespace spyre {
 struct CompileOptions {
   int64_t cores = 32;            ///< SENCORES
   bool lx_planning = true;       ///< LX_PLANNING
+  bool co_optimize = true;       ///< CO_OPTIMIZING_LX_PLANNING
+  bool keep_sums = true;         ///< SPYRE_KEEP_SUM_ORDER
   ScratchpadOptions scratchpad;  ///< LAYOUT_SOLVER, DXP_LX_FRAC_AVAIL
   /// The options that the environment asks for. Refused: values out of range.
   static Result<CompileOptions> from_environment();
@@ -36,6 +39,7 @@ struct CompiledGraph {
   Bundle bundle;
   std::vector<KernelArgument> arguments;  ///< inputs, outputs, constants
   ScratchpadPlan scratchpad;              ///< empty without LX planning
+  std::optional<CoOptimizeReport> joint;  ///< with co-optimization: what it found
 };
 
 /// Runs every pass and writes the bundle. Refusals say which pass refused what, where it comes from and what

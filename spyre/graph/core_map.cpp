@@ -59,4 +59,10 @@ int64_t cores_used(const std::vector<Loop>& loops) {
   return cores;
 }
 
+int64_t cores_after(const std::vector<Loop>& loops) {
+  int64_t cores = 1;
+  for (const Loop& loop : loops) cores *= loop.to_split;
+  return cores;
+}
+
 }  // namespace spyre

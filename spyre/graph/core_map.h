@@ -31,5 +31,7 @@ std::vector<int64_t> core_steps(const NormalOp& op);
 
 /// Cores that take part: the product of all splits.
 int64_t cores_used(const std::vector<Loop>& loops);
+/// The product of what a shuffle leaves behind, `Loop::to_split`. It runs on the larger of both.
+int64_t cores_after(const std::vector<Loop>& loops);
 
 }  // namespace spyre

@@ -85,6 +85,9 @@ struct Loop {
   bool reduced = false;
   int64_t split = 1;  ///< into how many slices the cores cut it
   int64_t step = 0;   ///< cores from one slice to the next; 0: the default (core_map.h)
+  /// Of a `shuffle`, which moves a tensor from one division of the cores to another: the slices after it, as
+  /// `split` and `step` are those before it.
+  int64_t to_split = 1, to_step = 0;
 
   friend bool operator==(const Loop&, const Loop&) = default;
 };

@@ -189,7 +189,12 @@ Status Parser::loops(Node& node) {
     if (lex_.take("@")) {
       SPYRE_ASSIGN_OR_RETURN(loop.step, lex_.integer("a number of cores"));
     }
-    if (loop.extent < 0 || loop.split < 1 || loop.step < 0)
+    if (lex_.take("=")) {
+      SPYRE_ASSIGN_OR_RETURN(loop.to_split, lex_.integer("a split"));
+      SPYRE_TRY(lex_.expect("@"));
+      SPYRE_ASSIGN_OR_RETURN(loop.to_step, lex_.integer("a number of cores"));
+    }
+    if (loop.extent < 0 || loop.split < 1 || loop.step < 0 || loop.to_split < 1 || loop.to_step < 0)
       return lex_.error_here(fmt::format("loop '{}' is empty", loop.name));
     node.loops.push_back(std::move(loop));
     if (lex_.take(")")) return Status();

@@ -48,6 +48,7 @@ std::string loops_text(const std::vector<Loop>& loops) {
     text += fmt::format("{}: {}", loops[i].name, loops[i].extent);
     if (loops[i].split != 1) text += fmt::format("/{}", loops[i].split);
     if (loops[i].step != 0) text += fmt::format("@{}", loops[i].step);
+    if (loops[i].to_split != 1) text += fmt::format("={}@{}", loops[i].to_split, loops[i].to_step);
   }
   return text;
 }

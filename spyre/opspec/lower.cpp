@@ -24,6 +24,7 @@ class OpLowering {
     SPYRE_TRY(normalize());
     order_ = iteration_order(normal_);
     const std::vector<int64_t> steps = core_steps(normal_);
+    const bool shuffles = normal_.op.op == "shuffle";
     spec_.op = restickify_ ? "ReStickifyOpHBM" : normal_.op.op;
     const OpInfo* info = find_op(spec_.op);
     SPYRE_CHECK(info != nullptr, fmt::format("'{}' is an op function", spec_.op));
@@ -31,14 +32,17 @@ class OpLowering {
     spec_.constants = normal_.op.constants;
     for (const int loop : order_) {
       const Loop& l = loops()[static_cast<size_t>(loop)];
-      spec_.iteration_space.push_back(
-          {.symbol = l.name, .extent = l.extent, .split = l.split, .dynamic = {}});
-      spec_.core_id_to_work_slice.emplace_back(l.name, work_slice(steps[static_cast<size_t>(loop)], l.split));
+      const bool by_target = shuffles && cores_after(loops()) > cores_used(loops());
+      const int64_t split = by_target ? l.to_split : l.split;
+      const int64_t step = by_target ? std::max<int64_t>(l.to_step, 1) : steps[static_cast<size_t>(loop)];
+      spec_.iteration_space.push_back({.symbol = l.name, .extent = l.extent, .split = split, .dynamic = {}});
+      spec_.core_id_to_work_slice.emplace_back(l.name, work_slice(step, split));
     }
     for (size_t i = 0; i < normal_.op.indices.size(); ++i)
       add(normal_.op.indices[i].second, normal_.index(i), true);
     for (size_t i = 0; i < normal_.op.inputs.size(); ++i) add(normal_.op.inputs[i], normal_.input(i), true);
     add(normal_.op.output, normal_.output(), false);
+    if (shuffles) add_ownership(steps);
     add_origin();
     return std::move(spec_);
   }
@@ -138,6 +142,18 @@ class OpLowering {
       arg.kernel_local = true;
     }
     spec_.args.push_back(std::move(arg));
+  }
+
+  // A relayout says of both sides which core holds what; where a side is cut in fewer slices than there are
+  // cores, the slices repeat.
+  void add_ownership(const std::vector<int64_t>& steps) {
+    for (const int loop : order_) {
+      const auto i = static_cast<size_t>(loop);
+      const Loop& l = loops()[i];
+      spec_.args.front().work_division.push_back({l.name, l.split, work_slice(steps[i], l.split)});
+      spec_.args.back().work_division.push_back(
+          {l.name, l.to_split, work_slice(std::max<int64_t>(l.to_step, 1), l.to_split)});
+    }
   }
 
   void add_origin() {

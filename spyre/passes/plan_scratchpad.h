@@ -25,6 +25,8 @@ struct ScratchpadOptions {
   std::string solver = "portfolio";  ///< LAYOUT_SOLVER
   bool in_place = true;              ///< results may take over the slot of an operand
   bool clone_inputs = true;          ///< inputs read several times may be copied into LX
+  bool copy_out = true;              ///< results that are read again may be made in LX and copied out once
+  bool relayouts = true;  ///< readers divided otherwise than the writer may be served over the ring
 };
 
 /// What was decided for every buffer, and why.
@@ -37,6 +39,8 @@ struct ScratchpadPlan {
     std::string reason;            ///< why it is not in LX
     std::string in_place_of;       ///< the buffer whose slot it took over
     bool clone = false;            ///< a graph input: its copy is in LX
+    bool copied_out = false;       ///< made in LX, and copied to device memory once
+    std::string copy_of;           ///< another division of this buffer, made by a shuffle
     Bytes saves;                   ///< device memory traffic that residency avoids, or would avoid
   };
   Bytes capacity;
@@ -64,8 +68,8 @@ struct ScratchpadPlan {
 ///
 /// Which buffers may live there is decided in scratchpad/residency.h; which do, and at which address, by a
 /// solver (solve/). There is no eviction: a buffer keeps its address for its whole life. Placed buffers get
-/// `BufferPlace::kLx`; placed inputs get a copy that is made just before their first reader, and all readers
-/// are redirected to it.
+/// `BufferPlace::kLx`. Copies (scratchpad/lx_copies.h) are inserted where a plan needs them, and readers
+/// redirected to them: of inputs, of what device memory needs too, of what cores need in another division.
 ///
 /// Needs divided work. Changes no result, bit for bit.
 Result<ScratchpadPlan> plan_scratchpad(Graph& graph, const ScratchpadOptions& options = {});

@@ -123,17 +123,6 @@ print("bye")
     assert run(code) == "bye"
 
 
-def test_unimplemented_settings_warn():
-    done = subprocess.run(
-        [sys.executable, "-c", "import torch"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "CO_OPTIMIZING_LX_PLANNING": "1"},
-    )
-    assert "CO_OPTIMIZING_LX_PLANNING is set, but" in done.stderr and done.returncode == 0
-
-
 def test_methods_generated_for_the_device_exist():
     x = torch.ones(2).spyre()
     assert x.is_spyre and not torch.ones(2).is_spyre

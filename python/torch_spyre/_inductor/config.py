@@ -21,8 +21,17 @@ sencores: int = int(os.environ.get("SENCORES", "32"))
 lx_planning: bool = _flag("LX_PLANNING", True)
 """Keep intermediate buffers in the cores' scratchpads."""
 
-co_optimizing_lx_planning: bool = _flag("CO_OPTIMIZING_LX_PLANNING", False)
+co_optimizing_lx_planning: bool = _flag("CO_OPTIMIZING_LX_PLANNING", True)
 """Search core splits and scratchpad placement together."""
+
+keep_sum_order: bool = _flag("SPYRE_KEEP_SUM_ORDER", True)
+"""That search leaves sums divided as they are: the same bits as without it."""
+
+lx_planner_relayout: bool = _flag("SPYRE_LX_PLANNER_RELAYOUT", True)
+"""Cores that share a buffer in different divisions may exchange it over the ring."""
+
+lx_boundary_clones: bool = _flag("LX_BOUNDARY_CLONES", True)
+"""Inputs may be copied into the scratchpad, and results out of it."""
 
 layout_solver: str = os.environ.get("LAYOUT_SOLVER", "portfolio")
 """Which solver places buffers in the scratchpad."""
@@ -46,6 +55,9 @@ def overrides() -> dict[str, str]:
         "SENCORES": "sencores",
         "LX_PLANNING": "lx_planning",
         "CO_OPTIMIZING_LX_PLANNING": "co_optimizing_lx_planning",
+        "SPYRE_KEEP_SUM_ORDER": "keep_sum_order",
+        "SPYRE_LX_PLANNER_RELAYOUT": "lx_planner_relayout",
+        "LX_BOUNDARY_CLONES": "lx_boundary_clones",
         "LAYOUT_SOLVER": "layout_solver",
         "DXP_LX_FRAC_AVAIL": "dxp_lx_frac_avail",
     }

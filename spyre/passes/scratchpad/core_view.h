@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -16,6 +18,9 @@
 ///
 /// In LX a core holds its part packed, in the same order: the position of a stick follows from the runs. Two
 /// nodes with equal views of a buffer therefore agree about every byte in every scratchpad.
+///
+/// A node may touch less than its cores hold: of a dimension that is not cut, a slice is enough. Cores that
+/// differ only in loops the operand does not have hold the same part; such a view is *shared*.
 namespace spyre {
 
 /// `count` pieces, `stride` sticks apart.
@@ -33,7 +38,10 @@ struct CoreView {
   int64_t cores() const { return static_cast<int64_t>(first.size()); }
   /// What one core holds.
   int64_t sticks() const;
-  /// `512 sticks on each of 4 cores`
+  /// Different parts among the cores; fewer than cores when the view is shared.
+  int64_t parts() const;
+  bool shared() const { return parts() < cores(); }
+  /// `512 sticks on 4 cores`, `512 sticks on 4 cores, 2 parts`
   std::string to_string() const;
 
   friend bool operator==(const CoreView&, const CoreView&) = default;
@@ -43,5 +51,20 @@ struct CoreView {
 /// reached through an index tensor, or only a part of the buffer is touched.
 using ViewOrReason = std::variant<CoreView, std::string>;
 ViewOrReason core_view(const NormalOp& op, size_t operand, std::span<const DeviceLayout* const> layouts);
+
+/// Sticks of one operand that move when the operation runs, all cores together: each core moves the part it
+/// works on, whoever else moves it too. What the card's counters count.
+int64_t sticks_moved(const NormalOp& op, size_t operand, std::span<const DeviceLayout* const> layouts);
+
+/// The loops of a node, divided so that its operand has this view, with every loop the operand lacks left
+/// whole; nothing when no division gives that. A shared view leaves cores over: `spare` is how many cores
+/// each part has, and `spare_step` how far apart they are; the caller may give them to a loop that the
+/// operand does not have.
+struct AdoptedLoops {
+  std::vector<Loop> loops;
+  int64_t spare = 1, spare_step = 0;
+};
+std::optional<AdoptedLoops> loops_for_view(const NormalOp& op, size_t operand, const CoreView& view,
+                                           std::span<const DeviceLayout* const> layouts);
 
 }  // namespace spyre

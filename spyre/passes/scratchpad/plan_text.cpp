@@ -34,6 +34,8 @@ std::string ScratchpadPlan::to_text() const {
   for (const Entry& entry : entries) {
     std::string remark = entry.reason;
     if (entry.clone) remark = "clone of the input";
+    if (!entry.copy_of.empty() && entry.address) remark = "shuffled from " + entry.copy_of;
+    if (entry.copied_out && entry.address) remark = "copied out once";
     if (!entry.in_place_of.empty()) remark = "in place of " + entry.in_place_of;
     text += fmt::format("{:<{}} {:>9} {:>12} {:>12} {:>14}  {}\n", entry.buffer, width,
                         fmt::format("{}..{}", entry.first, entry.last), entry.per_core.count(),
@@ -56,6 +58,8 @@ Json ScratchpadPlan::to_json() const {
                     {"reason", entry.reason},
                     {"in_place_of", entry.in_place_of},
                     {"clone", entry.clone},
+                    {"copied_out", entry.copied_out},
+                    {"copy_of", entry.copy_of},
                     {"saves", entry.saves.count()}});
   }
   return {{"capacity", capacity.count()},

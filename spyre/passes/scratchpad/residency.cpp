@@ -3,154 +3,269 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <tuple>
 
 #include "spyre/graph/core_map.h"
 #include "spyre/ops/ops.h"
+#include "spyre/passes/scratchpad/lx_copies.h"
 
 namespace spyre {
 namespace {
 
-class Judge {
- public:
-  Judge(const Graph& graph, const GraphAccess& access, const ResidencyRules& rules, BufferId id)
-      : graph_(graph),
-        access_(access),
-        rules_(rules),
-        id_(id),
-        buffer_(graph.buffers[static_cast<size_t>(id)]),
-        touches_(access.touches[static_cast<size_t>(id)]) {}
+size_t at(BufferId id) {
+  return static_cast<size_t>(id);
+}
 
-  Residency judge() {
-    Residency residency{.clone = buffer_.is_input};
-    if (buffer_.layout) residency.per_core = buffer_.layout->byte_size().value();
-    residency.barred = bar();
-    if (!residency.barred.empty()) return residency;
-    residency.barred = compare_views();
-    if (!residency.barred.empty()) return residency;
-    const int64_t avoided = std::ssize(touches_) - (buffer_.is_input ? 1 : 0);
-    residency.saves = residency.per_core * avoided;
-    residency.per_core = kStickBytes * view_->sticks();
-    residency.view = *std::move(view_);
-    return residency;
-  }
-
- private:
-  bool written() const {
-    return std::any_of(touches_.begin(), touches_.end(), [](const BufferTouch& t) { return t.writes; });
-  }
-  int64_t reads() const {
-    return std::count_if(touches_.begin(), touches_.end(), [](const BufferTouch& t) { return !t.writes; });
-  }
-
-  std::string bar() const {
-    if (touches_.empty()) return "not touched";
-    if (buffer_.elements() == 0) return "empty tensor";
-    if (buffer_.fill) return "constant";
-    if (graph_.is_result(id_)) return "graph output";
-    if (buffer_.is_input && written()) return "mutation target";
-    if (buffer_.is_input && !rules_.clone_inputs) return "graph input";
-    if (buffer_.is_input && reads() < 2) return "graph input, read once";
-    if (buffer_.is_input && !is_whole_storage()) return "partial or offset access";
-    if (!buffer_.is_input && reads() == 0) return "no consumer";
-    for (const BufferTouch& touch : touches_) {
-      if (std::string reason = bar_touch(touch); !reason.empty()) return reason;
-    }
-    return "";
-  }
-
-  bool is_whole_storage() const {
-    return buffer_.offset == 0 && (buffer_.storage == 0 || buffer_.storage == buffer_.elements());
-  }
-
-  std::string bar_touch(const BufferTouch& touch) const {
-    const NormalOp& op = access_.ops[touch.node];
-    const std::string& node = graph_.nodes[touch.node].name;
-    if (touch.operand < op.index_count()) return "index tensor or indirectly accessed";
-    if (!touch.writes && is_restickify(op)) return fmt::format("read by restickify '{}'", node);
-    if (touch.writes && is_restickify(op) && turns_part_of_stick(op))
-      return fmt::format("padding left by restickify '{}'", node);
-    if (touch.writes && splits_outside(touch)) return fmt::format("partial sums of '{}'", node);
-    // The clone runs over the loops of its first reader, and every core must make its own copy.
-    if (buffer_.is_input && splits_outside(touch)) return fmt::format("shared by cores of '{}'", node);
-    if (buffer_.is_input && elements_touched(touch) != buffer_.elements()) return "partial or offset access";
-    return "";
-  }
-
-  // Where a turned dimension ends inside a stick, the rest of that stick is left as it was; in LX that may be
-  // anything.
-  static bool turns_part_of_stick(const NormalOp& op) {
-    return std::any_of(op.access.operands.begin(), op.access.operands.end(), [&](const DeviceAccess& access) {
-      return access.lane < 0 || op.access.loops[static_cast<size_t>(access.lane)].extent % access.lanes != 0;
-    });
-  }
-
-  // Whether cores differ in a loop that this operand does not have.
-  bool splits_outside(const BufferTouch& touch) const {
-    const std::vector<Loop>& loops = access_.ops[touch.node].access.loops;
-    for (size_t i = 0; i < loops.size(); ++i) {
-      if (loops[i].split > 1 && !access_.access(touch).uses(static_cast<int>(i))) return true;
-    }
-    return false;
-  }
-
-  int64_t elements_touched(const BufferTouch& touch) const {
-    const std::vector<Loop>& loops = access_.ops[touch.node].access.loops;
-    int64_t elements = 1;
-    for (size_t i = 0; i < loops.size(); ++i) {
-      if (access_.access(touch).uses(static_cast<int>(i))) elements *= loops[i].extent;
-    }
-    return elements;
-  }
-
-  std::string compare_views() {
-    const BufferTouch* first = nullptr;
-    for (const BufferTouch& touch : touches_) {
-      ViewOrReason seen = core_view(access_.ops[touch.node], touch.operand, access_.layouts[touch.node]);
-      if (const auto* reason = std::get_if<std::string>(&seen)) {
-        return fmt::format("{} in '{}'", *reason, graph_.nodes[touch.node].name);
-      }
-      CoreView& view = std::get<CoreView>(seen);
-      if (!view_) {
-        view_ = std::move(view);
-        first = &touch;
-      } else if (*view_ != view) {
-        return fmt::format("core division mismatch: {} in '{}', {} in '{}'", view_->to_string(),
-                           graph_.nodes[first->node].name, view.to_string(), graph_.nodes[touch.node].name);
-      }
-    }
-    return "";
-  }
-
-  const Graph& graph_;
-  const GraphAccess& access_;
-  const ResidencyRules& rules_;
-  const BufferId id_;
-  const Buffer& buffer_;
-  const std::vector<BufferTouch>& touches_;
-  std::optional<CoreView> view_;
-};
+// Where a turned dimension ends inside a stick, the rest of that stick is left as it was; in LX that may be
+// anything.
+bool turns_part_of_stick(const NormalOp& op) {
+  return std::any_of(op.access.operands.begin(), op.access.operands.end(), [&](const DeviceAccess& access) {
+    return access.lane < 0 || op.access.loops[static_cast<size_t>(access.lane)].extent % access.lanes != 0;
+  });
+}
 
 bool same_walk(const DeviceAccess& a, const DeviceAccess& b) {
   return a.dims == b.dims && a.lane == b.lane && a.lanes == b.lanes;
 }
 
+bool whole_storage(const Buffer& buffer) {
+  return buffer.offset == 0 && (buffer.storage == 0 || buffer.storage == buffer.elements());
+}
+
+int64_t step_of(const BufferTouch& touch) {
+  return 2 * static_cast<int64_t>(touch.node) + 1;
+}
+
 }  // namespace
 
-std::vector<Residency> residencies(const Graph& graph, const GraphAccess& access,
-                                   const ResidencyRules& rules) {
-  std::vector<Residency> all;
-  for (BufferId id = 0; id < std::ssize(graph.buffers); ++id) {
-    all.push_back(Judge(graph, access, rules, id).judge());
+solve::Lifetime life_of(const Residency& residency) {
+  int64_t begin = std::numeric_limits<int64_t>::max(), end = 0, last_write = -1;
+  for (const BufferTouch& touch : residency.direct) {
+    begin = std::min(begin, step_of(touch) - (residency.clone ? 1 : 0));
+    end = std::max(end, step_of(touch));
+    if (touch.writes) last_write = step_of(touch);
   }
-  return all;
+  for (const Relayout& relayout : residency.relayouts) {
+    begin = std::min(begin, step_of(relayout.readers.front()) - 1);
+    end = std::max(end, step_of(relayout.readers.front()) - 1);
+  }
+  if (residency.copied_out) end = std::max(end, last_write + 1);
+  return {solve::Step(begin), solve::Step(end + 1)};
+}
+
+solve::Lifetime life_of(const Relayout& relayout) {
+  return {solve::Step(step_of(relayout.readers.front()) - 1),
+          solve::Step(step_of(relayout.readers.back()) + 1)};
+}
+
+bool ResidencyJudge::ViewOrder::operator()(const CoreView& a, const CoreView& b) const {
+  const auto run_key = [](const StickRun& run) { return std::pair(run.stride, run.count); };
+  if (a.first != b.first) return a.first < b.first;
+  return std::lexicographical_compare(
+      a.runs.begin(), a.runs.end(), b.runs.begin(), b.runs.end(),
+      [&](const StickRun& x, const StickRun& y) { return run_key(x) < run_key(y); });
+}
+
+ResidencyJudge::ResidencyJudge(const Graph& graph, const GraphAccess& access, const ResidencyRules& rules)
+    : graph_(graph), access_(access), rules_(rules) {
+  for (const NormalOp& op : access.ops) most_cores_ = std::max(most_cores_, cores_used(op.access.loops));
+  for (BufferId id = 0; id < std::ssize(graph.buffers); ++id) {
+    if (std::string reason = bar_of(id); !reason.empty()) bars_[id] = std::move(reason);
+  }
+}
+
+const CoreView* ResidencyJudge::intern(const CoreView& view) const {
+  return &*views_.insert(view).first;
+}
+
+void ResidencyJudge::refuse_relayout(BufferId buffer, const CoreView& view) {
+  refused_[buffer].push_back(view);
+}
+
+std::vector<TouchView> ResidencyJudge::touches_of(BufferId buffer) const {
+  std::vector<TouchView> touches;
+  for (const BufferTouch& touch : access_.touches[at(buffer)]) {
+    const NormalOp& op = access_.ops[touch.node];
+    const std::vector<const DeviceLayout*>& layouts = access_.layouts[touch.node];
+    TouchView seen{.moved = kStickBytes * sticks_moved(op, touch.operand, layouts)};
+    const ViewOrReason view = core_view(op, touch.operand, layouts);
+    if (const auto* found = std::get_if<CoreView>(&view)) {
+      seen.view = intern(*found);
+    } else {
+      seen.reason = "partial or offset access";
+    }
+    touches.push_back(seen);
+  }
+  return touches;
+}
+
+// What bars a buffer however the work is divided.
+std::string ResidencyJudge::bar_of(BufferId id) const {
+  const Buffer& buffer = graph_.buffers[at(id)];
+  const std::vector<BufferTouch>& touches = access_.touches[at(id)];
+  const auto writes = std::count_if(touches.begin(), touches.end(), [](const auto& t) { return t.writes; });
+  const int64_t reads = std::ssize(touches) - writes;
+  if (touches.empty()) return "not touched";
+  if (buffer.elements() == 0) return "empty tensor";
+  if (buffer.fill) return "constant";
+  if (buffer.is_input && writes > 0) return "mutation target";
+  if (buffer.is_input && !rules_.clone_inputs) return "graph input";
+  if (buffer.is_input && !whole_storage(buffer)) return "partial or offset access";
+  if (!buffer.is_input && reads == 0) return graph_.is_result(id) ? "graph output" : "no consumer";
+  if (graph_.is_result(id) && !rules_.copy_out) return "graph output";
+  for (const BufferTouch& touch : touches) {
+    if (std::string reason = touch.writes ? bar_of(touch) : ""; !reason.empty()) return reason;
+  }
+  return "";
+}
+
+// What keeps one node from touching the buffer in LX however its work is divided.
+std::string ResidencyJudge::bar_of(const BufferTouch& touch) const {
+  const NormalOp& op = access_.ops[touch.node];
+  const std::string& node = graph_.nodes[touch.node].name;
+  if (touch.operand < op.index_count()) return "index tensor or indirectly accessed";
+  if (touch.writes && is_restickify(op) && turns_part_of_stick(op))
+    return fmt::format("padding left by restickify '{}'", node);
+  if (!touch.writes && is_restickify(op)) return fmt::format("read by restickify '{}'", node);
+  const std::vector<AccessDim>& dims = access_.access(touch).dims;
+  if (std::any_of(dims.begin(), dims.end(), [](const AccessDim& d) { return !d.indirect.empty(); }))
+    return "index tensor or indirectly accessed";
+  return "";
+}
+
+bool ResidencyJudge::can_shuffle(BufferId id, const CoreView& from, const CoreView& to) const {
+  const auto refused = refused_.find(id);
+  if (refused != refused_.end() &&
+      std::find(refused->second.begin(), refused->second.end(), to) != refused->second.end())
+    return false;
+  const auto key = std::tuple(id, &from, &to);
+  if (const auto known = shuffles_.find(key); known != shuffles_.end()) return known->second;
+  const BufferTouch* basis = whole_touch(graph_, access_, id);
+  const bool possible = basis != nullptr && copy_node(graph_, access_, *basis, id, id, from, to).has_value();
+  shuffles_[key] = possible;
+  return possible;
+}
+
+// Who fetches a graph input: the cores of the reader that moves most of it without sharing, else all of them.
+const CoreView* ResidencyJudge::input_origin(BufferId id, std::span<const TouchView> touches) const {
+  const CoreView* origin = nullptr;
+  Bytes most;
+  const TouchView* widest = nullptr;
+  for (size_t i = 0; i < touches.size(); ++i) {
+    const TouchView& touch = touches[i];
+    if (touch.view == nullptr || !bar_of(access_.touches[at(id)][i]).empty()) continue;
+    if (widest == nullptr || touch.view->cores() > widest->view->cores()) widest = &touch;
+    if (touch.view->shared() || (origin != nullptr && touch.moved <= most)) continue;
+    origin = touch.view;
+    most = touch.moved;
+  }
+  if (origin != nullptr && origin->cores() == widest->view->cores()) return origin;
+  const BufferTouch* basis = whole_touch(graph_, access_, id);
+  if (basis == nullptr || widest == nullptr) return origin;
+  for (int64_t cores = most_cores_; cores >= widest->view->cores(); --cores) {
+    if (const auto spread = spread_view(graph_, access_, *basis, id, cores)) return intern(*spread);
+  }
+  return origin;
+}
+
+Residency ResidencyJudge::judge(BufferId id, std::span<const TouchView> seen) const {
+  const Buffer& buffer = graph_.buffers[at(id)];
+  const std::vector<BufferTouch>& touches = access_.touches[at(id)];
+  Residency residency{.clone = buffer.is_input};
+  const Bytes whole = buffer.layout ? buffer.layout->byte_size().value() : Bytes(0);
+  residency.per_core = whole;
+  const auto bar = [&](std::string reason) {
+    residency.barred = std::move(reason);
+    residency.direct.clear(), residency.relayouts.clear(), residency.off_chip.clear();
+    residency.per_core = whole;
+    residency.saves = Bytes(0);
+    return residency;
+  };
+  if (const auto barred = bars_.find(id); barred != bars_.end()) return bar(barred->second);
+
+  const CoreView* origin = buffer.is_input ? input_origin(id, seen) : nullptr;
+  size_t last_write = 0;
+  Bytes written, saved;
+  for (size_t i = 0; i < touches.size(); ++i) {
+    if (!touches[i].writes) continue;
+    const std::string& node = graph_.nodes[touches[i].node].name;
+    if (seen[i].view == nullptr) return bar(fmt::format("{} in '{}'", seen[i].reason, node));
+    if (origin != nullptr && origin != seen[i].view) {
+      return bar(fmt::format("core division mismatch: {}, {} in '{}'", origin->to_string(),
+                             seen[i].view->to_string(), node));
+    }
+    origin = seen[i].view;
+    last_write = touches[i].node;
+    written += seen[i].moved;
+  }
+  if (origin == nullptr) return bar("partial or offset access");
+
+  const auto leave = [&](const BufferTouch& touch, std::string reason) {
+    if (residency.off_chip.empty()) residency.why_off_chip = std::move(reason);
+    residency.off_chip.push_back(touch);
+  };
+  for (size_t i = 0; i < touches.size(); ++i) {
+    const BufferTouch& touch = touches[i];
+    const std::string& node = graph_.nodes[touch.node].name;
+    if (touch.writes) {
+      residency.direct.push_back(touch);
+      continue;
+    }
+    if (std::string reason = bar_of(touch); !reason.empty()) {
+      leave(touch, std::move(reason));
+    } else if (seen[i].view == nullptr) {
+      leave(touch, fmt::format("{} in '{}'", seen[i].reason, node));
+    } else if (seen[i].view == origin) {
+      residency.direct.push_back(touch);
+      saved += seen[i].moved;
+      continue;
+    } else if (!rules_.relayouts || !can_shuffle(id, *origin, *seen[i].view)) {
+      leave(touch, fmt::format("core division mismatch: {} where it is made, {} in '{}'", origin->to_string(),
+                               seen[i].view->to_string(), node));
+    } else {
+      auto relayout = std::find_if(residency.relayouts.begin(), residency.relayouts.end(),
+                                   [&](const Relayout& r) { return r.view == *seen[i].view; });
+      if (relayout == residency.relayouts.end()) {
+        residency.relayouts.push_back({.view = *seen[i].view,
+                                       .readers = {},
+                                       .per_core = kStickBytes * seen[i].view->sticks(),
+                                       .saves = Bytes(0)});
+        relayout = residency.relayouts.end() - 1;
+      }
+      relayout->readers.push_back(touch);
+      relayout->saves += seen[i].moved;
+      saved += seen[i].moved;
+    }
+    // A copy, on the ring or out, is made of the whole buffer.
+    if (!buffer.is_input && touch.node <= last_write)
+      return bar(fmt::format("read by '{}' before it is all written", node));
+  }
+  residency.copied_out = !buffer.is_input && (graph_.is_result(id) || !residency.off_chip.empty());
+  const bool out_possible =
+      rules_.copy_out && !origin->shared() && whole_touch(graph_, access_, id) != nullptr;
+  if (residency.copied_out && !out_possible)
+    return bar(residency.off_chip.empty() ? "graph output" : residency.why_off_chip);
+  residency.saves = buffer.is_input ? saved : residency.copied_out ? saved : saved + written;
+  if (buffer.is_input) {
+    if (saved <= whole) {
+      const bool served = !residency.direct.empty() || !residency.relayouts.empty();
+      return bar(served || residency.off_chip.empty() ? "graph input, read once" : residency.why_off_chip);
+    }
+    residency.saves = saved - whole;
+  } else if (residency.saves == Bytes(0)) {
+    return bar(residency.off_chip.empty() ? "no consumer" : residency.why_off_chip);
+  }
+  residency.view = *origin;
+  residency.per_core = kStickBytes * origin->sticks();
+  return residency;
 }
 
 std::vector<BufferId> in_place_parents(const Graph& graph, const GraphAccess& access,
                                        const std::vector<Residency>& residencies, BufferId child) {
-  const auto index = [](BufferId id) { return static_cast<size_t>(id); };
-  const std::vector<BufferTouch>& touches = access.touches[index(child)];
-  if (!residencies[index(child)].barred.empty() || graph.buffers[index(child)].is_input) return {};
-  const BufferTouch& write = touches.front();
+  const Residency& own = residencies[at(child)];
+  if (!own.barred.empty() || graph.buffers[at(child)].is_input) return {};
+  const BufferTouch& write = access.touches[at(child)].front();
   const NormalOp& op = access.ops[write.node];
   const OpInfo* info = find_op(op.op.op);
   if (info == nullptr || !info->in_place) return {};
@@ -158,16 +273,25 @@ std::vector<BufferId> in_place_parents(const Graph& graph, const GraphAccess& ac
   std::vector<BufferId> parents;
   for (const Access& input : op.op.inputs) {
     const BufferId parent = input.buffer;
-    const Residency& residency = residencies[index(parent)];
-    const std::vector<BufferTouch>& uses = access.touches[index(parent)];
-    const bool dies_here = parent != child && uses.back().node == write.node;
+    const Residency& residency = residencies[at(parent)];
+    if (!residency.barred.empty() || parent == child || residency.direct.empty()) continue;
+    const std::vector<BufferTouch>& uses = residency.direct;
+    const bool dies_here =
+        uses.back().node == write.node &&
+        std::all_of(residency.relayouts.begin(), residency.relayouts.end(),
+                    [&](const Relayout& r) { return r.readers.front().node <= write.node; });
     const bool known = std::find(parents.begin(), parents.end(), parent) != parents.end();
-    if (!dies_here || known || !residency.barred.empty()) continue;
-    if (*graph.buffers[index(parent)].layout != *graph.buffers[index(child)].layout) continue;
+    if (!dies_here || known) continue;
+    if (*graph.buffers[at(parent)].layout != *graph.buffers[at(child)].layout) continue;
+    // All of the child is written here, over parts that are not read afterwards.
     const bool walks_along = std::all_of(uses.begin(), uses.end(), [&](const BufferTouch& use) {
       return use.node != write.node || same_walk(access.access(use), op.output());
     });
-    if (walks_along && residency.view == residencies[index(child)].view) parents.push_back(parent);
+    const bool alone = std::none_of(
+        access.touches[at(parent)].begin(), access.touches[at(parent)].end(), [&](const BufferTouch& use) {
+          return use.node == write.node && !same_walk(access.access(use), op.output());
+        });
+    if (walks_along && alone && residency.view == own.view) parents.push_back(parent);
   }
   return parents;
 }
