@@ -65,4 +65,4 @@ def test_the_graph_text_is_left_where_a_person_can_look(run, tmp_path):
 
 def test_settings_have_upstreams_names_and_our_defaults():
     assert config.sencores == 32 and config.lx_planning and config.layout_solver == "portfolio"
-    assert not config.co_optimizing_lx_planning and config.dxp_lx_frac_avail == 0.2
+    assert config.co_optimizing_lx_planning and config.dxp_lx_frac_avail == 0.2
