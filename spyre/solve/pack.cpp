@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -15,6 +16,13 @@ namespace {
 
 constexpr int64_t kHigh = std::numeric_limits<int64_t>::max() / 4;
 constexpr int kOrderings = 4;
+constexpr int64_t kShortTry = 400;  // nodes
+
+/// Luby's sequence 1 1 2 1 1 2 4 1 1 2 ...: restart lengths within a logarithm of the best for any problem.
+int64_t luby(int64_t i) {
+  const int64_t power = int64_t{1} << std::bit_width(uint64_t(i));
+  return i == power - 1 ? power / 2 : luby(i - power / 2 + 1);
+}
 
 }  // namespace
 
@@ -32,6 +40,8 @@ Packer::Packer(const Island& island, PackTricks tricks) : island_(island), trick
   taking_part_.assign(n, false);
   rank_.assign(n, 0);
   least_.assign(n, 0);
+  open_load_.assign(island.sections, 0);
+  blame_.assign(island.sections, 0);
   load_.assign(island.sections, 0);
   lowest_.assign(island.sections, 0);
   top1_.assign(island.sections, 0);
@@ -39,55 +49,60 @@ Packer::Packer(const Island& island, PackTricks tricks) : island_(island), trick
   top1_of_.assign(island.sections, 0);
 }
 
-/// Ties in height are broken by rank. Good orders lay items of crowded sections and large items first; which
-/// one is good differs, so the packer tries several: four plain ones, then mixtures of them drawn at random.
-void Packer::rank_items(const std::vector<int>& chosen, int ordering) {
+/// Ties in height are broken by rank. Good orders lay long and large items and those of crowded sections
+/// first; which one is good differs, so the packer takes turns: a plain order, a mixture drawn at random, and
+/// one that favours the sections in which earlier tries failed.
+void Packer::rank_items(const std::vector<int>& chosen, int attempt) {
   std::vector<int64_t> crowd(island_.sections, 0);
   for (const int i : chosen) {
     for (int t = island_.items[i].begin; t < island_.items[i].end; ++t) crowd[t] += island_.items[i].room;
   }
-  std::mt19937_64 random(ordering);
+  const auto most = [](const std::vector<int64_t>& of, const Item& item) {
+    return double(*std::max_element(of.begin() + item.begin, of.begin() + item.end));
+  };
+  std::mt19937_64 random(attempt);
   const auto draw = [&] { return double(random() >> 11) * 0x1p-53; };
   const double total_share = 8 * draw(), width_share = draw(), area_share = draw();
+  const double blame_share = attempt % 3 == 2 ? 4 * draw() : 0;
   std::vector<std::pair<std::array<double, 3>, int>> keyed;
   for (const int i : chosen) {
     const Item& item = island_.items[i];
-    const double total = double(*std::max_element(crowd.begin() + item.begin, crowd.begin() + item.end));
-    const double width = item.end - item.begin, area = width * double(item.size);
+    const double total = most(crowd, item), width = item.end - item.begin, area = width * double(item.size);
     const std::array<std::array<double, 3>, kOrderings> plain = {
         {{total, area, width}, {width, area, total}, {area, total, width}, {total, width, area}}};
     const double mixed = total_share * std::log2(total) + width_share * std::log2(width) +
-                         area_share * std::log2(area) + 2 * draw();
-    keyed.push_back({ordering < kOrderings ? plain[ordering] : std::array<double, 3>{mixed, 0, 0}, i});
+                         area_share * std::log2(area) + blame_share * std::log2(1 + most(blame_, item)) +
+                         2 * draw();
+    const bool is_plain = attempt % 3 == 0;
+    keyed.push_back({is_plain ? plain[attempt / 3 % kOrderings] : std::array<double, 3>{mixed, 0, 0}, i});
   }
   std::stable_sort(keyed.begin(), keyed.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
+                   [](const auto& x, const auto& y) { return x.first > y.first; });
   for (int r = 0; r < std::ssize(keyed); ++r) rank_[keyed[r].second] = r;
 }
 
 PackVerdict Packer::pack(const std::vector<int>& chosen, int64_t node_limit, Deadline& deadline) {
-  // Luck matters more than patience: many short tries in different orders, each round a little longer, until
-  // one try packs everything or sees all there is to see.
-  int ordering = 0;
-  for (int64_t slice = 400; node_limit > 0; slice += slice / 2) {
-    for (int tries = 0; tries < kOrderings && node_limit > 0; ++tries) {
-      rank_items(chosen, ordering++);
-      nodes_left_ = std::min(slice, node_limit);
-      node_limit -= nodes_left_;
-      const PackVerdict verdict = pack_in_order(chosen, deadline);
-      if (verdict != PackVerdict::kGaveUp || deadline.passed()) return verdict;
-    }
+  // Many short tries, plain and mixed orders in turn, some longer ones in between: a lucky order packs at
+  // once, and a set that cannot be packed is seen as such by the first try that is long enough.
+  for (int attempt = 0; node_limit > 0; ++attempt) {
+    rank_items(chosen, attempt);
+    nodes_left_ = std::min(kShortTry * luby(attempt + 1), node_limit);
+    node_limit -= nodes_left_;
+    const PackVerdict verdict = pack_in_order(chosen, deadline);
+    if (verdict != PackVerdict::kGaveUp || deadline.passed()) return verdict;
   }
   return PackVerdict::kGaveUp;
 }
 
 PackVerdict Packer::pack_in_order(const std::vector<int>& chosen, Deadline& deadline) {
   std::fill(taking_part_.begin(), taking_part_.end(), false);
+  std::fill(open_load_.begin(), open_load_.end(), 0);
   std::vector<int> open = chosen;
   for (const int i : chosen) {
     taking_part_[i] = true;
     offset_[i] = -1;
     support_[i] = std::max<int64_t>(0, island_.items[i].fixed);
+    change_open_load(i, island_.items[i].room);
   }
   std::sort(open.begin(), open.end(), [&](int a, int b) {
     return std::pair(island_.items[a].begin, a) < std::pair(island_.items[b].begin, b);
@@ -103,7 +118,8 @@ PackVerdict Packer::search(std::vector<int> open, Frontier last, Deadline& deadl
   int64_t widths = 0;
   for (const int i : open) widths += island_.items[i].end - island_.items[i].begin;
   deadline.spend(4 * std::ssize(open) + widths);
-  return tricks_.decompose ? search_parts(open, last, deadline) : search_moves(open, last, deadline);
+  if (tricks_.decompose) return search_parts(open, last, deadline);
+  return sections_hold(open, last) ? search_moves(open, last, deadline) : PackVerdict::kImpossible;
 }
 
 /// `open` is sorted by begin, so one sweep finds where no open item crosses.
@@ -115,7 +131,8 @@ PackVerdict Packer::search_parts(const std::vector<int>& open, Frontier last, De
     parts.back().push_back(i);
     sea = std::max(sea, island_.items[i].end);
   }
-  if (parts.size() == 1) return search_moves(open, last, deadline);
+  if (parts.size() == 1)
+    return sections_hold(open, last) ? search_moves(open, last, deadline) : PackVerdict::kImpossible;
   // A part that cannot be packed ends the node; the smallest says so soonest.
   std::stable_sort(parts.begin(), parts.end(),
                    [](const auto& a, const auto& b) { return a.size() < b.size(); });
@@ -127,20 +144,14 @@ PackVerdict Packer::search_parts(const std::vector<int>& open, Frontier last, De
     const PackVerdict verdict = search_moves(part, last, deadline);
     if (verdict == PackVerdict::kPacked) continue;
     // Earlier parts were packed for nothing: forget their moves.
-    while (trail_marks_.size() > depth) {
-      for (; trail_.size() > trail_marks_.back(); trail_.pop_back())
-        support_[trail_.back().first] = trail_.back().second;
-      trail_marks_.pop_back();
-    }
-    for (const int i : open) offset_[i] = -1;
+    while (trail_marks_.size() > depth) restore_supports();
+    for (const int i : open) reopen(i);
     return verdict;
   }
   return PackVerdict::kPacked;
 }
 
 PackVerdict Packer::search_moves(const std::vector<int>& open, Frontier last, Deadline& deadline) {
-  if (open.empty()) return PackVerdict::kPacked;
-  if (!sections_hold(open, last)) return PackVerdict::kImpossible;
   for (const Move& move : moves(open, last)) {
     lay(move);
     std::vector<int> rest;
@@ -187,14 +198,17 @@ bool Packer::loads_fit(const std::vector<int>& open) {
   for (const int i : open) {
     const Item& item = island_.items[i];
     for (int t = item.begin; t < item.end; ++t) {
-      if (load_[t] > 0 && lowest_[t] + load_[t] > island_.height) return false;
+      if (load_[t] > 0 && lowest_[t] + load_[t] > island_.height) {
+        ++blame_[t];
+        return false;
+      }
     }
   }
   return true;
 }
 
 /// Raises `least_` of waiting items to the lowest top that could come under them. False: none can.
-bool Packer::lift_waiting(const std::vector<int>& open, Frontier last) {
+bool Packer::lift_waiting(const std::vector<int>& open, Frontier last, bool& raised) {
   bool any = false;
   for (const int i : open) any = any || waits(i, last);
   if (!any) return true;
@@ -226,21 +240,41 @@ bool Packer::lift_waiting(const std::vector<int>& open, Frontier last) {
     for (int t = item.begin; t < item.end; ++t)
       under = std::min(under, top1_of_[t] == i ? top2_[t] : top1_[t]);
     if (under == kHigh) return false;
-    least_[i] = std::max(least_[i], round_up(under, item.align));
+    if (const int64_t lifted = round_up(under, item.align); lifted > least_[i]) {
+      least_[i] = lifted;
+      raised = true;
+    }
+  }
+  return true;
+}
+
+/// What the frontier alone says: above it, every section must hold all its open items. Cheap, and most often
+/// enough. Children of open parents may need no room in their first section, so they are left out.
+bool Packer::frontier_leaves_room(const std::vector<int>& open, Frontier last) {
+  int end = 0;
+  for (const int i : open) end = std::max(end, island_.items[i].end);
+  for (int t = island_.items[open.front()].begin; t < end; ++t) {
+    if (open_load_[t] > 0 && last.base + open_load_[t] > island_.height) {
+      ++blame_[t];
+      return false;
+    }
   }
   return true;
 }
 
 bool Packer::sections_hold(const std::vector<int>& open, Frontier last) {
+  const bool floors = tricks_.floors && tricks_.ordered;
+  if (floors && !frontier_leaves_room(open, last)) return false;
   for (const int i : open) {
     const Item& item = island_.items[i];
     least_[i] = support_[i];
-    if (tricks_.floors && tricks_.ordered) least_[i] = std::max(least_[i], round_up(last.base, item.align));
+    if (floors) least_[i] = std::max(least_[i], round_up(last.base, item.align));
     if (item.fixed >= 0) least_[i] = std::max(support_[i], item.fixed);
   }
   if (!loads_fit(open)) return false;
-  if (!tricks_.floors || !tricks_.ordered) return true;
-  return lift_waiting(open, last) && loads_fit(open);
+  if (!floors) return true;
+  bool raised = false;
+  return lift_waiting(open, last, raised) && (!raised || loads_fit(open));
 }
 
 void Packer::extend_chain(Move move, std::vector<Move>& out) const {
@@ -282,9 +316,23 @@ std::vector<Packer::Move> Packer::moves(const std::vector<int>& open, Frontier l
   return all;
 }
 
+void Packer::change_open_load(int item, int64_t bytes) {
+  // A child may yet take over a slot: what it needs in its first section is not certain.
+  const Item& it = island_.items[item];
+  for (int t = it.begin + (it.parents.empty() ? 0 : 1); t < it.end; ++t) open_load_[t] += bytes;
+}
+
+void Packer::reopen(int item) {
+  if (offset_[item] >= 0) change_open_load(item, island_.items[item].room);
+  offset_[item] = -1;
+}
+
 void Packer::lay(const Move& move) {
   trail_marks_.push_back(trail_.size());
-  for (const int i : move.chain) offset_[i] = move.base;
+  for (const int i : move.chain) {
+    offset_[i] = move.base;
+    change_open_load(i, -island_.items[i].room);
+  }
   for (const int i : move.chain) {
     const int64_t top = move.base + island_.items[i].size;
     for (const int j : neighbours_[i]) {
@@ -297,11 +345,16 @@ void Packer::lay(const Move& move) {
   }
 }
 
-void Packer::take_back(const Move& move) {
-  for (; trail_.size() > trail_marks_.back(); trail_.pop_back())
+void Packer::restore_supports() {
+  for (; trail_.size() > trail_marks_.back(); trail_.pop_back()) {
     support_[trail_.back().first] = trail_.back().second;
+  }
   trail_marks_.pop_back();
-  for (const int i : move.chain) offset_[i] = -1;
+}
+
+void Packer::take_back(const Move& move) {
+  restore_supports();
+  for (const int i : move.chain) reopen(i);
 }
 
 }  // namespace spyre::solve

@@ -56,13 +56,14 @@ class Packer {
     int rank = -1;
   };
 
-  void rank_items(const std::vector<int>& chosen, int ordering);
+  void rank_items(const std::vector<int>& chosen, int attempt);
   PackVerdict pack_in_order(const std::vector<int>& chosen, Deadline& deadline);
   PackVerdict search(std::vector<int> open, Frontier last, Deadline& deadline);
   PackVerdict search_parts(const std::vector<int>& open, Frontier last, Deadline& deadline);
   PackVerdict search_moves(const std::vector<int>& open, Frontier last, Deadline& deadline);
   bool sections_hold(const std::vector<int>& open, Frontier last);
-  bool lift_waiting(const std::vector<int>& open, Frontier last);
+  bool frontier_leaves_room(const std::vector<int>& open, Frontier last);
+  bool lift_waiting(const std::vector<int>& open, Frontier last, bool& raised);
   bool loads_fit(const std::vector<int>& open);
   bool waits(int item, Frontier last) const;
   bool may_take_over(int child) const;
@@ -70,6 +71,9 @@ class Packer {
   void extend_chain(Move move, std::vector<Move>& out) const;
   void lay(const Move& move);
   void take_back(const Move& move);
+  void restore_supports();
+  void reopen(int item);
+  void change_open_load(int item, int64_t bytes);
 
   const Island& island_;
   PackTricks tricks_;
@@ -78,6 +82,8 @@ class Packer {
   std::vector<int64_t> support_;
   std::vector<bool> taking_part_;
   std::vector<int> rank_;
+  std::vector<int64_t> open_load_;              ///< room that open items certainly need, by section
+  std::vector<int64_t> blame_;                  ///< how often a section was too small, by section
   std::vector<std::pair<int, int64_t>> trail_;  ///< supports to restore
   std::vector<size_t> trail_marks_;
   int64_t nodes_left_ = 0;

@@ -10,7 +10,7 @@ namespace {
 Island make_island(const Problem& problem, const std::vector<BufferId>& members) {
   int64_t unit = 0;
   for (const BufferId id : members) unit = std::gcd(unit, problem.buffers[id].align.count());
-  Island island{.capacity = problem.capacity.count(), .height = round_up(problem.capacity.count(), unit)};
+  Island island{.capacity = problem.capacity.count()};
   std::vector<Step> cuts;
   std::unordered_map<BufferId, int> item_of;
   for (const BufferId id : members) {
@@ -34,6 +34,8 @@ Island make_island(const Problem& problem, const std::vector<BufferId>& members)
               .value = b.saves.count(),
               .room = round_up(b.size.count(), unit),
               .fixed = b.fixed.value_or(Bytes(-1)).count()};
+    const int64_t highest = (island.capacity - item.size) / unit * unit;
+    island.height = std::max(island.height, highest + item.room);
     for (const BufferId parent : b.in_place_parents) {
       if (const auto found = item_of.find(parent); found != item_of.end())
         item.parents.push_back(found->second);

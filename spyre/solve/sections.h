@@ -24,7 +24,9 @@ struct Item {
 /// An in-place pair shares exactly one section: the child's first, the parent's last.
 struct Island {
   int64_t capacity = 0;
-  int64_t height = 0;  ///< capacity rounded up to the unit, the greatest common divisor of all alignments
+  /// Where the highest room can end. Offsets are multiples of the unit, the greatest common divisor of all
+  /// alignments, so with whole-unit sizes a capacity of 20.5 units is worth 20.
+  int64_t height = 0;
   int sections = 0;
   std::vector<Item> items;
 };

@@ -10,8 +10,8 @@ namespace spyre::solve {
 namespace {
 
 constexpr int64_t kPackNodes = 400'000;    // for one set that would be the new best
-constexpr int64_t kShrinkNodes = 2'000;    // for one step of shrinking a core
-constexpr int64_t kWholeStates = 1 << 21;  // tables of the whole relaxation, all sections together
+constexpr int64_t kShrinkNodes = 4'000;    // for one step of shrinking a core
+constexpr int64_t kWholeStates = 1 << 19;  // tables of the whole relaxation, all sections together
 constexpr double kWhole = 1e-9;
 
 /// Whether a packing with `b` but without `a` is never better than the one with `a` in b's place.

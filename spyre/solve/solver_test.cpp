@@ -144,9 +144,9 @@ class ExactTricks : public testing::TestWithParam<SwitchedOff> {};
 
 TEST_P(ExactTricks, SwitchedOffLeaveTheAnswerAsItIs) {
   for (uint64_t seed = 100; seed < 130; ++seed) {
-    const Problem problem = generate_problem({.buffers = 11,
+    const Problem problem = generate_problem({.buffers = 9,
                                               .steps = 8,
-                                              .longest_life = 5,
+                                              .longest_life = 4,
                                               .most_units = 7,
                                               .odd_sizes = seed % 2 == 0 ? 0.4 : 0,
                                               .in_place = 0.6,
@@ -192,7 +192,7 @@ TEST_P(PublicInstance, FitsIntoItsCapacity) {
   const int64_t capacity = std::stoll(GetParam().substr(GetParam().find('.') + 1));
   const Problem problem =
       parse_allocation_csv(read_text(path).value(), path, Bytes(capacity), Bytes(1)).value();
-  const Solution solution = place(problem).value();
+  const Solution solution = place(problem, "exact", Deadline(4'000'000'000)).value();
   EXPECT_TRUE(validate(problem, solution.placement).ok());
   EXPECT_EQ(bytes_saved(problem, solution.placement), bytes_at_stake(problem));
   EXPECT_TRUE(solution.optimal);
