@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "spyre/solve/deadline.h"
@@ -13,6 +15,7 @@ struct PackTricks {
   bool decompose = true;  ///< items that no longer share a section with the others are packed on their own
   bool ordered = true;    ///< items are laid in ascending (offset, rank): one sequence per packing, not n!
   bool dominance = true;  ///< never lay an item above a hole that another one fills (needs `ordered`)
+  bool memory = true;     ///< a part that could not be packed is recognised when it comes back
   bool floors = true;  ///< items skipped at this height must find a higher support; sections must hold them
 };
 
@@ -49,27 +52,46 @@ class Packer {
   struct Move {
     int64_t base;
     int rank;
-    std::vector<int> chain;
+    int head;
+    std::vector<int> followers;  ///< the rest of a chain
+  };
+  /// What the search below a node depends on, as 128 bits of hash.
+  struct State {
+    uint64_t a, b;
+    friend bool operator==(const State&, const State&) = default;
+  };
+  struct StateHash {
+    size_t operator()(const State& state) const { return state.a; }
+  };
+  using Items = std::span<const int>;  ///< sorted by first section
+  struct Span {
+    int begin, end;  ///< sections
   };
   struct Frontier {
     int64_t base = 0;
     int rank = -1;
   };
 
-  void rank_items(const std::vector<int>& chosen, int attempt);
+  void rank_items(const std::vector<int>& chosen, int order);
+  PackVerdict try_order(const std::vector<int>& chosen, int order, int64_t nodes, int64_t& node_limit,
+                        Deadline& deadline);
   PackVerdict pack_in_order(const std::vector<int>& chosen, Deadline& deadline);
-  PackVerdict search(std::vector<int> open, Frontier last, Deadline& deadline);
-  PackVerdict search_parts(const std::vector<int>& open, Frontier last, Deadline& deadline);
-  PackVerdict search_moves(const std::vector<int>& open, Frontier last, Deadline& deadline);
-  bool sections_hold(const std::vector<int>& open, Frontier last);
-  bool frontier_leaves_room(const std::vector<int>& open, Frontier last);
-  bool lift_waiting(const std::vector<int>& open, Frontier last, bool& raised);
-  bool loads_fit(const std::vector<int>& open);
+  PackVerdict search(Items open, Frontier last, Deadline& deadline);
+  PackVerdict search_parts(Items open, std::vector<Items> parts, Frontier last, Deadline& deadline);
+  PackVerdict search_moves(Items open, Frontier last, Deadline& deadline);
+  std::vector<Items> cut_parts(Items open) const;
+  State state_of(Items open, Frontier last) const;
+  bool sections_hold(Items open, Frontier last);
+  bool frontier_leaves_room(Span span, Frontier last);
+  bool lift_waiting(Items open, Span span, Frontier last, bool& raised);
+  bool loads_fit(Items open, Span span);
   bool waits(int item, Frontier last) const;
   bool may_take_over(int child) const;
-  std::vector<Move> moves(const std::vector<int>& open, Frontier last) const;
+  std::vector<Move> moves(Items open, Frontier last) const;
   void extend_chain(Move move, std::vector<Move>& out) const;
   void lay(const Move& move);
+  void lay_one(int item, int64_t base);
+  void raise_neighbours(int item);
   void take_back(const Move& move);
   void restore_supports();
   void reopen(int item);
@@ -86,6 +108,9 @@ class Packer {
   std::vector<int64_t> blame_;                  ///< how often a section was too small, by section
   std::vector<std::pair<int, int64_t>> trail_;  ///< supports to restore
   std::vector<size_t> trail_marks_;
+  std::vector<int>
+      open_items_;  ///< the open items of every node on the path; never grows, so spans stay valid
+  std::unordered_set<State, StateHash> hopeless_;  ///< parts that could not be packed, of this try
   int64_t nodes_left_ = 0;
   // Scratch of one node.
   std::vector<int64_t> least_, load_, lowest_, top1_, top2_;

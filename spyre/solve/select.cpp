@@ -9,7 +9,7 @@
 namespace spyre::solve {
 namespace {
 
-constexpr int64_t kPackNodes = 400'000;    // for one set that would be the new best
+constexpr int64_t kPackNodes = 2'000'000;  // for one set that would be the new best
 constexpr int64_t kShrinkNodes = 4'000;    // for one step of shrinking a core
 constexpr int64_t kWholeStates = 1 << 19;  // tables of the whole relaxation, all sections together
 constexpr double kWhole = 1e-9;
