@@ -14,7 +14,6 @@ import statistics
 import time
 
 import torch
-
 import torch_spyre._C as _C
 
 F16 = torch.float16
@@ -22,7 +21,7 @@ FIRST_GOAL_MS, REPEAT_GOAL_US = 10.0, 100.0
 
 
 def _graph(body: str, inputs: str, size: str, stride: str, loops: str) -> str:
-    return f"graph bench {{\n{inputs}\n  buffer out : float16[{size}] stride=[{stride}]\n  node out ({loops}) {{\n{body}\n  }}\n  return out\n}}"
+    return f"graph bench {{\n{inputs}\n  buffer out : float16[{size}] stride=[{stride}]\n  node out ({loops}) {{\n{body}\n  }}\n  return out\n}}"  # noqa: E501
 
 
 def _pointwise(op, count, rows, width):
@@ -34,8 +33,10 @@ def _pointwise(op, count, rows, width):
 
 
 def _matmul(rows, width):
-    inputs = f"  input x0 : float16[{rows}, {width}] stride=[{width}, 1]\n  input x1 : float16[{width}, 64] stride=[64, 1]"
-    body = f"    v0 = load x0[{width}*p0 + r0]\n    v1 = load x1[64*r0 + p1]\n    v2 = reduce.dot v0 v1\n    store out[64*p0 + p1] v2"
+    inputs = (
+        f"  input x0 : float16[{rows}, {width}] stride=[{width}, 1]\n  input x1 : float16[{width}, 64] stride=[64, 1]"
+    )
+    body = f"    v0 = load x0[{width}*p0 + r0]\n    v1 = load x1[64*r0 + p1]\n    v2 = reduce.dot v0 v1\n    store out[64*p0 + p1] v2"  # noqa: E501
     return _graph(body, inputs, f"{rows}, 64", "64, 1", f"p0: {rows}, p1: 64; r0: {width}")
 
 
@@ -97,13 +98,15 @@ def main() -> None:
     parser.add_argument("--shapes", type=int, default=15)
     options = parser.parse_args()
     torch.spyre.set_fallback_mode("error")
-    print(f"{'operator':<12}{'first call':>16}{'of goal':>9}{'repeated':>12}{'execution':>12}{'over it':>10}{'of goal':>9}")
+    print(
+        f"{'operator':<12}{'first call':>16}{'of goal':>9}{'repeated':>12}{'execution':>12}{'over it':>10}{'of goal':>9}"  # noqa: E501
+    )
     for case in CASES:
         first = first_calls(case, options.shapes)
         eager, bare = repeated_calls(case, options.rounds)
         middle = statistics.median(first)
         spread = statistics.median(abs(t - middle) for t in first)
-        line = f"{case:<12}{middle:>8.2f} +-{spread:>4.2f}ms{middle / FIRST_GOAL_MS:>8.2f}x{statistics.median(eager):>10.1f}us"
+        line = f"{case:<12}{middle:>8.2f} +-{spread:>4.2f}ms{middle / FIRST_GOAL_MS:>8.2f}x{statistics.median(eager):>10.1f}us"  # noqa: E501
         if bare:
             over = statistics.median(e - b for e, b in zip(eager, bare, strict=True))
             line += f"{statistics.median(bare):>10.1f}us{over:>8.1f}us{over / REPEAT_GOAL_US:>8.2f}x"

@@ -2,6 +2,7 @@
 
 #include <ATen/ExpandUtils.h>
 #include <ATen/ops/_copy_from.h>
+#include <ATen/ops/_to_copy_native.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
@@ -200,6 +201,22 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blo
     card_to_host(self, dst, non_blocking);
   }
   return dst;
+}
+
+at::Tensor to_copy(const at::Tensor& self, std::optional<c10::ScalarType> dtype,
+                   std::optional<c10::Layout> layout, std::optional<c10::Device> device,
+                   std::optional<bool> pin_memory, bool non_blocking,
+                   std::optional<c10::MemoryFormat> memory_format) {
+  const bool stays = !device.has_value() || *device == self.device();
+  const bool keeps_format =
+      memory_format.value_or(c10::MemoryFormat::Preserve) == c10::MemoryFormat::Preserve;
+  if (stays && keeps_format && dtype.has_value() && *dtype != self.scalar_type() && self.numel() > 0 &&
+      try_host_type(*dtype).has_value()) {
+    if (std::optional<at::Tensor> cast = cast_on_card(self, *dtype)) {
+      return *cast;
+    }
+  }
+  return at::native::_to_copy(self, dtype, layout, device, pin_memory, non_blocking, memory_format);
 }
 
 at::Tensor copy_from_and_resize(const at::Tensor& self, const at::Tensor& dst) {

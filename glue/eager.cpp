@@ -1,5 +1,6 @@
 #include "glue/eager.h"
 
+#include <ATen/ExpandUtils.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty_strided.h>
 
@@ -13,6 +14,7 @@
 #include "glue/fallback.h"
 #include "glue/kernels.h"
 #include "glue/tensor_access.h"
+#include "spyre/base/settings.h"
 
 namespace spyre::glue {
 namespace {
@@ -380,6 +382,17 @@ std::vector<ResultSpec> of_layer_norm(const c10::OperatorHandle& /*op*/, Argumen
   return {{size, contiguous_strides(size), x.scalar_type()}, statistics, statistics};
 }
 
+std::vector<ResultSpec> of_rms_norm(const c10::OperatorHandle& op, Arguments arguments) {
+  std::vector<ResultSpec> specs = of_layer_norm(op, arguments);
+  specs.pop_back();
+  return specs;
+}
+
+bool eager_enabled() {
+  static const bool enabled = unwrap(read_bool("SPYRE_EAGER"));
+  return enabled;
+}
+
 void register_eager(torch::Library& library) {
   const auto add = [&](const char* name, const EagerRow& row) {
     if (*name == '\0') {
@@ -394,27 +407,53 @@ void register_eager(torch::Library& library) {
 #include "glue/eager_table.def"
 }
 
-bool copy_on_card(const at::Tensor& from, const at::Tensor& to) {
-  static const EagerRow row{&copy, "", nullptr};
-  const std::array<c10::IValue, 2> arguments = {from, to};
+namespace {
+
+/// Plans and runs a copy; false when no kernel does it. `to` is written, or made where it is undefined.
+bool run_copy(const EagerRow& row, Arguments arguments, const ResultSpec& spec, at::Tensor& to) {
   std::optional<EagerKey> key = eager_key(&row, arguments);
   if (!key) {
     return false;
   }
   EagerCall call(arguments);
   call.add(arguments[0], false);
-  call.add(arguments[1], true);
+  if (to.defined()) {
+    call.add(arguments[1], true);
+  }
   std::shared_ptr<const EagerPlan> plan = EagerCache::shared().find(*key);
   if (plan == nullptr) {
-    plan = std::make_shared<const EagerPlan>(
-        Planner(row, "aten.copy_", call, {spec_of(to)}).run(/*may_copy=*/false));
+    plan =
+        std::make_shared<const EagerPlan>(Planner(row, "aten.copy_", call, {spec}).run(/*may_copy=*/false));
     EagerCache::shared().insert(std::move(*key), plan);
   }
   if (!plan->refusal.empty()) {
     return false;
   }
-  execute(*plan, call, to.device());
+  to = execute(*plan, call, call.tensors[0].device())[0];
   return true;
+}
+
+}  // namespace
+
+bool copy_on_card(const at::Tensor& from, const at::Tensor& to) {
+  if (!eager_enabled()) { return false; }
+  static const EagerRow row{&copy, "", nullptr};
+  const std::array<c10::IValue, 2> arguments = {from, to};
+  at::Tensor target = to;
+  return run_copy(row, arguments, spec_of(to), target);
+}
+
+std::optional<at::Tensor> cast_on_card(const at::Tensor& tensor, c10::ScalarType dtype) {
+  if (!eager_enabled()) { return std::nullopt; }
+  static const EagerRow row{&copy, "", nullptr};
+  const std::array<c10::IValue, 2> arguments = {tensor, static_cast<int64_t>(dtype)};
+  ResultSpec spec = spec_of(tensor);
+  spec.dtype = dtype;
+  if (!tensor.is_non_overlapping_and_dense()) {
+    spec.stride = at::infer_dense_strides(tensor.sizes(), tensor.strides());
+  }
+  at::Tensor result;
+  return run_copy(row, arguments, spec, result) ? std::optional(result) : std::nullopt;
 }
 
 }  // namespace spyre::glue

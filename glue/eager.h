@@ -3,6 +3,8 @@
 #include <ATen/core/Tensor.h>
 #include <torch/library.h>
 
+#include <optional>
+
 /// Eager mode: one operator becomes one graph, compiled by the same driver as `torch.compile`'s and kept.
 ///
 ///     dispatcher ─ boxed arguments ─ key ─┬─ hit ──────────────────────────────────────────┬─ launch
@@ -13,8 +15,16 @@
 /// Nothing here goes through Python or Dynamo. The rows are eager_table.def.
 namespace spyre::glue {
 
+/// Whether eager operators run as kernels of the card (setting SPYRE_EAGER, read once); otherwise all of them go to the
+/// counted CPU fallback.
+bool eager_enabled();
+
 /// Registers every row of the table.
 void register_eager(torch::Library& library);
+
+/// The same elements as another dtype, in whatever layout the conversion leaves them in. Nothing: no kernel
+/// does it.
+std::optional<at::Tensor> cast_on_card(const at::Tensor& tensor, c10::ScalarType dtype);
 
 /// A copy between two tensors of one card by a kernel. False: no kernel does it, the caller must.
 bool copy_on_card(const at::Tensor& from, const at::Tensor& to);

@@ -56,6 +56,18 @@ Result<HostType> float_type(const at::Tensor& tensor) {
   return arithmetic_type(tensor.scalar_type());
 }
 
+/// What PyTorch adds when nobody says how much: the distance from 1 to the next number.
+double epsilon_of(c10::ScalarType dtype) {
+  switch (dtype) {
+    case c10::kHalf:
+      return 0x1p-10;
+    case c10::kBFloat16:
+      return 0x1p-7;
+    default:
+      return 0x1p-23;
+  }
+}
+
 }  // namespace
 
 Status softmax(GraphBuilder& graph, Arguments args, std::string_view op) {
@@ -144,6 +156,31 @@ Status layer_norm(GraphBuilder& graph, Arguments args, std::string_view /*op*/) 
     }
     SPYRE_TRY(float_type(args[argument].toTensor()));
     value = last.op(step, {value, operand(graph, last, args[argument], type)});
+  }
+  last.store(value);
+  return Status();
+}
+
+Status rms_norm(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
+  const at::Tensor& x = args[0].toTensor();
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, float_type(x));
+  const auto rank = static_cast<size_t>(x.dim()), inner = args[1].toIntVector().size();
+  std::vector<bool> folded(rank, false);
+  std::fill(folded.end() - static_cast<std::ptrdiff_t>(inner), folded.end(), true);
+  const Rows rows(x, std::move(folded));
+  const BufferId input = graph.input(x), scale = graph.result(1);
+  const double eps = args[3].isNone() ? epsilon_of(x.scalar_type()) : args[3].toDouble();
+
+  NodeBuilder size = rows.fold(graph, scale);
+  const Value part = size.load(input, rows.inside(size));
+  const Value square = mean_of(size, size.op("mul", {part, part}), rows);
+  size.store(size.op("rsqrt", {size.op("add", {square, size.constant(eps, type)})}));
+
+  NodeBuilder last = graph.node(graph.result(), rows.size);
+  Value value = last.op("mul", {last.load(input), last.load(scale)});
+  if (!args[2].isNone() && args[2].toTensor().defined()) {
+    SPYRE_TRY(float_type(args[2].toTensor()));
+    value = last.op("mul", {value, operand(graph, last, args[2], type)});
   }
   last.store(value);
   return Status();

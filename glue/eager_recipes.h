@@ -31,6 +31,7 @@ using ResultRule = std::vector<ResultSpec> (*)(const c10::OperatorHandle& op, Ar
 std::vector<ResultSpec> by_meta(const c10::OperatorHandle& op, Arguments args);
 /// Of native_layer_norm: the statistics have the dtype of the input, as on the CPU.
 std::vector<ResultSpec> of_layer_norm(const c10::OperatorHandle& op, Arguments args);
+std::vector<ResultSpec> of_rms_norm(const c10::OperatorHandle& op, Arguments args);
 
 // eager_operands.cpp: what most recipes start with.
 
@@ -96,6 +97,7 @@ Status matrix_vector(GraphBuilder& graph, Arguments args, std::string_view op); 
 Status softmax(GraphBuilder& graph, Arguments args, std::string_view op);  ///< op: softmax, log_softmax
 Status softmax_backward(GraphBuilder& graph, Arguments args, std::string_view op);
 Status layer_norm(GraphBuilder& graph, Arguments args, std::string_view op);
+Status rms_norm(GraphBuilder& graph, Arguments args, std::string_view op);
 
 // eager_moves.cpp
 Status copy(GraphBuilder& graph, Arguments args, std::string_view op);  ///< (self, destination)

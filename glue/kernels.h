@@ -42,7 +42,18 @@ at::Tensor as_strided_with_layout(const at::Tensor& self, c10::IntArrayRef size,
 
 // copy.cpp
 at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blocking);
+/// `.to(dtype)`: a cast that stays on the card is a kernel; everything else is PyTorch's own.
+at::Tensor to_copy(const at::Tensor& self, std::optional<c10::ScalarType> dtype, std::optional<c10::Layout> layout,
+                   std::optional<c10::Device> device, std::optional<bool> pin_memory, bool non_blocking,
+                   std::optional<c10::MemoryFormat> memory_format);
 at::Tensor copy_from_and_resize(const at::Tensor& self, const at::Tensor& dst);
+
+// norms.cpp
+/// The card has no single kernel for it: composed of operators that have one.
+std::tuple<at::Tensor, at::Tensor> rms_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
+                                                     c10::IntArrayRef normalized_shape, const at::Tensor& scale,
+                                                     const std::optional<at::Tensor>& weight,
+                                                     std::array<bool, 2> wanted);
 
 // fill.cpp
 at::Tensor& fill_scalar(at::Tensor& self, const at::Scalar& value);

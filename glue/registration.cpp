@@ -20,6 +20,7 @@ constexpr const char* kFallbackBeforeDefault[] = {
     "mode.values",
     // The default copies a storage by its bytes, which on the card include padding.
     "as_strided_scatter",
+    "copy",
     "diagonal_scatter",
     "select_scatter",
     "slice_scatter",
@@ -46,6 +47,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("unfold", &unfold);
   m.impl("view.dtype", &view_dtype);
 
+  m.impl("_to_copy", &to_copy);
   m.impl("_copy_from", &copy_from);
   m.impl("_copy_from_and_resize", &copy_from_and_resize);
 
@@ -55,7 +57,12 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_local_scalar_dense", &local_scalar_dense);
   m.impl("record_stream", &record_stream);
 
-  register_eager(m);
+  m.impl("_fused_rms_norm_backward", &rms_norm_backward);
+  if (eager_enabled()) {
+    register_eager(m);
+  } else {
+    m.impl("native_layer_norm", torch::CppFunction::makeFromBoxedFunction<&cpu_fallback_without_kernel>());
+  }
   for (const char* name : kFallbackBeforeDefault) {
     m.impl(name, torch::CppFunction::makeFromBoxedFunction<&cpu_fallback_without_kernel>());
   }

@@ -70,6 +70,23 @@ Status complete_layouts(Graph& graph) {
   return Status();
 }
 
+// A refusal of the code generator with the node it is about: the first that is refused by itself.
+Error with_node(const Error& cause, const Graph& graph, const Kernel& kernel) {
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    Kernel alone = kernel;
+    alone.body = {kernel.body[i]};
+    if (write_bundle(alone).ok()) continue;
+    const Node& node = graph.nodes[i];
+    Error error(cause.kind, fmt::format("codegen: node '{}': {}", node.name, cause.message));
+    error.notes = cause.notes;
+    if (!node.aten.empty()) error.notes.push_back("it comes from " + node.aten);
+    if (!node.source.empty()) error.notes.push_back("written at " + node.source);
+    error.hint = cause.hint;
+    return error;
+  }
+  return cause;
+}
+
 }  // namespace
 
 Result<CompileOptions> CompileOptions::from_environment() {
@@ -87,9 +104,11 @@ Result<CompiledGraph> compile(Graph graph, const CompileOptions& options, PassLo
   SPYRE_TRY(optimize(graph, options, log, scratchpad));
   SPYRE_TRY(complete_layouts(graph));
   SPYRE_ASSIGN_OR_RETURN(const Kernel kernel, lower_to_kernel(graph));
-  SPYRE_ASSIGN_OR_RETURN(Bundle bundle, write_bundle(kernel));
+  Result<Bundle> bundle = write_bundle(kernel);
+  if (!bundle.ok()) return with_node(bundle.error(), graph, kernel);
   std::vector<KernelArgument> arguments = arguments_of(graph);
-  return CompiledGraph{std::move(graph), std::move(bundle), std::move(arguments), std::move(scratchpad)};
+  return CompiledGraph{std::move(graph), std::move(bundle).value(), std::move(arguments),
+                       std::move(scratchpad)};
 }
 
 Result<CompiledGraph> compile(Graph graph, const CompileOptions& options) {

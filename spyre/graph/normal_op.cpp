@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "spyre/ops/ops.h"
 
@@ -50,7 +51,8 @@ class StickRules {
 
   // The card writes whole sticks. Where a store ends inside one, nothing of the buffer may lie behind it.
   Status keeps_neighbours() const {
-    if (output_ == nullptr || output_->lane < 0) return Status();
+    if (output_ == nullptr) return Status();
+    if (output_->lane < 0) return alone_in_stick();
     const int64_t extent = op_.access.loops[static_cast<size_t>(output_->lane)].extent;
     if (extent % output_->lanes == 0) return Status();
     const DeviceLayout& layout = *output_layout();
@@ -72,6 +74,22 @@ class StickRules {
         return unsupported("writes part of a stick whose other part is in use");
     }
     return Status();
+  }
+
+  // A store of one element per stick, into a layout whose sticks hold one element each.
+  Status alone_in_stick() const {
+    const DeviceLayout& layout = *output_layout();
+    const int64_t lane_stride = layout.stride_map.back();
+    if (lane_stride < 0) return Status();
+    int64_t length = graph_.buffers[static_cast<size_t>(op_.op.output.buffer)].reach() / lane_stride;
+    for (size_t d = 0; d + 1 < layout.stride_map.size(); ++d) {
+      const int64_t stride = layout.stride_map[d];
+      const bool tile = stride == lane_stride * layout.device_size.back();
+      if (stride >= lane_stride && !tile && layout.device_size[d] > 1)
+        length = std::min(length, stride / lane_stride);
+    }
+    return length <= 1 ? Status()
+                       : Status(unsupported("writes one element of a stick whose others are in use"));
   }
 
   Status pointwise() const {
@@ -186,19 +204,33 @@ class StickRules {
         return unsupported("a matmul takes sticks in the standard order only");
       }
     }
-    return one_loop_each(k);
+    return few_loops_each(k);
   }
 
-  // m and n may not be cut: the card knows one of each. Further loops of both operands are batches.
-  Status one_loop_each(int k) const {
-    const DeviceAccess *x = inputs_[0], *w = inputs_[1];
-    if (x == nullptr || w == nullptr) return Status();
-    int n_loops = 0;
+  // Whether an input depends on a loop, by its index before loops were cut: the other operand may be left
+  // out.
+  bool depends(size_t input, const std::string& loop) const {
+    const std::set<std::string> symbols = op_.op.inputs[input].index.symbols();
+    return std::any_of(symbols.begin(), symbols.end(), [&](const std::string& whole) {
+      return loop == whole || loop.starts_with(whole + "_");
+    });
+  }
+
+  // The card knows one n, up to two loops of the left operand alone and up to two of both.
+  Status few_loops_each(int k) const {
+    int n = 0, rows = 0, batches = 0;
     for (size_t i = 0; i < op_.access.loops.size(); ++i) {
-      const int loop = static_cast<int>(i);
-      if (loop != k && w->uses(loop) && !x->uses(loop)) ++n_loops;
+      const Loop& loop = op_.access.loops[i];
+      if (static_cast<int>(i) == k || loop.extent == 1) continue;
+      const bool in_x = depends(0, loop.name), in_w = depends(1, loop.name);
+      ++(in_x && in_w ? batches : in_w ? n : rows);
     }
-    return n_loops <= 1 ? Status() : Status(unsupported("n of a matmul is in two pieces"));
+    if (n > 1) return unsupported("n of a matmul is in two pieces");
+    if (rows > 2) return unsupported(fmt::format("rows of a matmul are in {} pieces, two are allowed", rows));
+    if (batches > 2) {
+      return unsupported(fmt::format("a matmul has {} batch dimensions, two are allowed", batches));
+    }
+    return Status();
   }
 
   bool copies_into_other_stick() const {

@@ -86,7 +86,7 @@ TEST(OpSpecText, FailuresNameFileLineFoundAndExpected) {
   EXPECT_THAT(failure("kernel k { argument 0 { role=friend } }"), HasSubstr("unknown role 'friend'"));
   EXPECT_THAT(failure("kernel k { } trailing"), HasSubstr("expected the end of the text"));
   EXPECT_THAT(failure("kernel k { op add { debug_handle={aten_op: 'x } }"), HasSubstr("a quote is opened"));
-  EXPECT_THAT(failure("kernel k { @ }"), HasSubstr("unexpected character '@'"));
+  EXPECT_THAT(failure("kernel k { $ }"), HasSubstr("unexpected character '$'"));
 }
 
 // A kernel with every field filled at random; it need not be valid, only printable.

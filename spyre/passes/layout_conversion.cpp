@@ -19,6 +19,7 @@ Node copy_node(const Graph& graph, BufferId from, BufferId to) {
   Node node{.name = graph.buffers[static_cast<size_t>(to)].name};
   Expr index;
   for (size_t d = 0; d < source.size.size(); ++d) {
+    if (source.stride[d] == 0) continue;  // one element, seen many times
     node.loops.push_back({.name = fmt::format("p{}", d), .extent = source.size[d]});
     index = index + source.stride[d] * Expr::symbol(node.loops.back().name);
   }

@@ -256,6 +256,13 @@ Operand OpEmitter::hold(const Operand& value, Held held) {
   return result.held == held ? result : hold(result, held);
 }
 
+bool OpEmitter::reads_elsewhere(const Node& maker) const {
+  const DeviceOp op = device_op(maker);
+  return std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Access& input) {
+    return input.buffer == node_.target && !(input.index == node_.target_index);
+  });
+}
+
 Status OpEmitter::store(const Operand& value) {
   const HostType type = graph_.buffers[static_cast<size_t>(node_.target)].dtype;
   for (const std::string& name : node_.target_index.index_tensors()) SPYRE_TRY(hold_index(name));
@@ -266,7 +273,7 @@ Status OpEmitter::store(const Operand& value) {
   }
   // The node that made the value can store it itself, unless it runs over fewer loops.
   const bool made_here = out_.size() > first_ && held.access && out_.back().target == held.access->buffer &&
-                         node_.target_index.index_tensors().empty();
+                         node_.target_index.index_tensors().empty() && !reads_elsewhere(out_.back());
   if (made_here) {
     Node& maker = out_.back();
     std::set<std::string> have;
@@ -288,8 +295,11 @@ Status OpEmitter::store(const Operand& value) {
       return Status();
     }
   }
+  Operand source = held;
+  if (held.access && held.access->buffer == node_.target && !(held.access->index == node_.target_index))
+    source = op("identity", {held});
   DeviceOp copy{
-      .op = "identity", .inputs = {materialize(held)}, .output = {node_.target, node_.target_index}};
+      .op = "identity", .inputs = {materialize(source)}, .output = {node_.target, node_.target_index}};
   take_indices(copy, copy.inputs[0].index);
   take_indices(copy, copy.output.index);
   Node node{.name = node_.name, .loops = std::move(loops)};

@@ -53,7 +53,8 @@ class OpEmitter {
   /// The same value, held otherwise. A conversion to integer drops the fraction, as PyTorch does.
   Operand hold(const Operand& value, Held held);
 
-  /// Ends the node: `value` goes where the node stores.
+  /// Ends the node: `value` goes where the node stores. A node that reads other elements of its own target
+  /// has read them all before the first is written.
   Status store(const Operand& value);
 
   const Node& node() const { return node_; }
@@ -65,6 +66,7 @@ class OpEmitter {
   Error refuse(std::string_view message) const;
 
  private:
+  bool reads_elsewhere(const Node& maker) const;
   Access materialize(const Operand& operand);
   const Operand& value_named(std::string_view name) const;
   Status hold_index(std::string_view name);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <numbers>
+#include <utility>
 
 #include "spyre/ops/ops.h"
 
@@ -442,6 +443,33 @@ Result<Operand> select_dot(OpEmitter& emit, Operands operands) {
   return emit.reduce("sum", {emit.op("mul", operands)}, loops);
 }
 
+// One reduction per loop. Along loops that the value does not depend on, a sum is a multiple and extremes are
+// the value itself. A mean is a sum whose last step knows the factor.
+Result<Operand> fold_each(OpEmitter& emit, const std::string& name, Operand value,
+                          std::vector<std::pair<std::string, double>> attributes) {
+  std::vector<std::string> folded;
+  double repeats = 1;
+  for (const std::string& loop : emit.reduced_loops()) {
+    if (emit.uses(value, loop)) {
+      folded.push_back(loop);
+    } else {
+      repeats *= static_cast<double>(emit.extent(loop));
+    }
+  }
+  if (repeats != 1 && name == "prod") return emit.refuse("a product of equal factors");
+  const bool adds = name == "sum" || name == "mean";
+  for (auto& [key, factor] : attributes) {
+    if (name == "mean" && key == "scaling_factor") factor *= std::exchange(repeats, 1);
+  }
+  for (size_t i = 0; i < folded.size(); ++i) {
+    const bool last = i + 1 == folded.size();
+    value = name == "mean" && !last ? emit.reduce("sum", {value}, {folded[i]})
+                                    : emit.reduce(name, {value}, {folded[i]}, attributes);
+  }
+  if (folded.empty() && name == "mean") repeats = attributes.empty() ? 1 : attributes[0].second;
+  return adds && repeats != 1 ? emit.op("mul", {value, number(emit, repeats, value)}) : value;
+}
+
 }  // namespace
 
 Result<Operand> select_reduction(OpEmitter& emit, const Instruction& instruction, Operands operands) {
@@ -472,16 +500,7 @@ Result<Operand> select_reduction(OpEmitter& emit, const Instruction& instruction
     result = operands[0];
     std::vector<std::string> loops = emit.reduced_loops();
     if (info->family == OpFamily::kReduction) {
-      for (const std::string& loop : loops) {
-        // A value that does not change along the loop: its sum is a multiple, its extremes are itself.
-        if (emit.uses(result, loop)) {
-          result = emit.reduce(name, {result}, {loop}, instruction.attributes);
-        } else if (name == "sum") {
-          result = emit.op("mul", {result, number(emit, static_cast<double>(emit.extent(loop)), result)});
-        } else if (name == "prod") {
-          return emit.refuse(fmt::format("'{}' of a value that does not depend on '{}'", kind, loop));
-        }
-      }
+      SPYRE_ASSIGN_OR_RETURN(result, fold_each(emit, name, result, instruction.attributes));
     } else {
       result = emit.reduce(name, {result}, loops, instruction.attributes);
     }

@@ -90,8 +90,8 @@ ScratchpadPlan plan_of(const Question& question, const solve::Solution& solution
   return plan;
 }
 
-void write_places(Graph& graph, const Question& question, const solve::Placement& placement) {
-  const GraphAccess access = access_of(graph).value();
+void write_places(Graph& graph, const GraphAccess& access, const Question& question,
+                  const solve::Placement& placement) {
   std::vector<PlannedClone> clones;
   for (size_t i = 0; i < question.buffers.size(); ++i) {
     if (!placement.offset[i]) continue;
@@ -128,7 +128,7 @@ Result<ScratchpadPlan> plan_scratchpad(Graph& graph, const ScratchpadOptions& op
   const Status legal = solve::validate(question.problem, solution.placement);
   SPYRE_CHECK(legal.ok(), fmt::format("solver '{}': {}", options.solver, legal.error().message));
   ScratchpadPlan plan = plan_of(question, solution, options);
-  write_places(graph, question, solution.placement);
+  write_places(graph, access, question, solution.placement);
   return plan;
 }
 

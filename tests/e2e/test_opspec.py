@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from torch_spyre import _C
 
 CORPUS = sorted((Path(__file__).resolve().parents[1] / "corpus" / "opspec").glob("*.opspec"))

@@ -130,7 +130,8 @@ def parse(text: str) -> Graph:
             graph = Graph(line.split()[1])
         elif line.startswith(("input ", "buffer ")):
             match = re.fullmatch(
-                r"(input|buffer) (\w+) : (\w+)\[([^\]]*)\] stride=\[([^\]]*)\](?: offset=\d+)?(?: layout=(\(.*\)))?",
+                r"(input|buffer) (\w+) : (\w+)\[([^\]]*)\] stride=\[([^\]]*)\]"
+                r"(?: offset=\d+)?(?: storage=\d+)?(?: layout=(\(.*\)))?",
                 line,
             )
             assert match, f"cannot read {line!r}"

@@ -46,8 +46,8 @@ def test_exx2(card, rng, fmt, scenario, zero_mean):
     codes = ordinary_codes(rng, fmt, (rows, columns))
     values = padded(formats.decode(fmt, codes), 1, round_up(columns, formats.lanes(fmt)), 0)
     scale = constant(fmt, 1 / columns)
-    mean = scale * fold(values, 1, splits[1], np.add, 0) * (1 - np.float32(zero_mean))
-    square = scale * fold(values * values, 1, splits[1], np.add, 0)
+    mean = scale * fold(values, 1, splits[1], np.add, 0, formats.lanes(fmt)) * (1 - np.float32(zero_mean))
+    square = scale * fold(values * values, 1, splits[1], np.add, 0, formats.lanes(fmt))
     check_op(
         card,
         "exx2",

@@ -66,7 +66,9 @@ def fold_codes(op, fmt, codes, axis, splits, extent=None, mask=None):
     if mask is not None:
         values = padded(values, axis, extent, formats.decode(fmt, formats.encode(fmt, np.float64(mask))))
     with np.errstate(all="ignore"):
-        return finish(op, fmt, fold(values, axis, splits, step, first), codes.shape[axis])
+        # What is masked runs along the stick.
+        lanes = 1 if mask is None else formats.lanes(fmt)
+        return finish(op, fmt, fold(values, axis, splits, step, first, lanes), codes.shape[axis])
 
 
 STICK_CASES = [case(op, fmt, s, op, fmt, s) for op in STICK for fmt in (FP16, FP32) for s in SHAPES]

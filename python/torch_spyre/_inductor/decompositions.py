@@ -15,6 +15,7 @@ _KEPT = (
     aten.addmm,
     aten.baddbmm,
     aten.bmm,
+    aten.cat,  # PyTorch's form of a tensor beside itself has other strides than the operator
     aten.clamp,
     aten.clamp_max,
     aten.clamp_min,

@@ -11,6 +11,8 @@ from torch._inductor.custom_graph_pass import CustomGraphPass, get_hash_for_file
 aten = torch.ops.aten
 
 _VIEWS = {aten.view.default, aten.reshape.default, aten._unsafe_view.default}
+_BATCH_AXES = 2  # of both operands; with more the card needs them merged
+_ROW_AXES = 2  # of the left operand alone
 _SIXTEEN_BIT = (torch.float16, torch.bfloat16)
 
 
@@ -38,6 +40,7 @@ class AfterAutograd(CustomGraphPass):
     def __call__(self, graph: torch.fx.Graph) -> None:
         import torch_spyre._inductor.customops  # noqa: F401
 
+        normalize_in_steps(graph)
         decompose_addmm(graph)
         unflatten_matmuls(graph)
         graph.eliminate_dead_code()
@@ -75,6 +78,30 @@ def _value_of_view(node):
 
 def _scaled(graph, like, value, factor):
     return value if factor == 1 else _insert(graph, like, aten.mul.Tensor, value, factor)
+
+
+def normalize_in_steps(graph: torch.fx.Graph) -> None:
+    """Layer norms whose moments the compiler refused: mean, differences, squares. Moments exist only on the card."""
+    from torch_spyre._inductor.patches import is_refused
+
+    spyre = torch.ops.spyre
+    for node in list(graph.nodes):
+        if node.target is not spyre.layernormnorm.default:
+            continue
+        x, moments, scale, weight, bias = node.args
+        if not any(is_refused(n) for n in (node, moments, scale)):
+            continue
+        with graph.inserting_before(node), _value(node).fake_mode:
+
+            def call(target, *args, like=node):
+                return _insert(graph, like, target, *args)
+
+            centred = call(aten.sub.Tensor, x, call(aten.mean.dim, x, [-1], True))
+            variance = call(aten.mean.dim, call(aten.mul.Tensor, centred, centred), [-1], True)
+            rstd = call(aten.rsqrt.default, call(aten.add.Tensor, variance, scale.args[1]))
+            scaled = call(aten.mul.Tensor, call(aten.mul.Tensor, centred, rstd), weight)
+            result = call(aten.add.Tensor, scaled, bias)
+        _put_in_place_of(graph, node, result)
 
 
 def decompose_addmm(graph: torch.fx.Graph) -> None:
@@ -132,6 +159,8 @@ def _rows_unflattened(graph, view, a, b):
     source = a.args[0]
     size = _value(source).shape
     depth, columns = _value(b).shape
+    if sum(1 for s in size[:-1] if s != 1) > _ROW_AXES:
+        return None
     if len(size) < 3 or tuple(_value(view).shape) != (*size[:-1], columns) or size[-1] != depth:
         return None
     with graph.inserting_before(view), _value(view).fake_mode:
@@ -149,7 +178,11 @@ def _batch_unflattened(graph, view, a, b):
     sizes = [_value(s).shape for s in sources]
     if len(sizes[0]) != len(sizes[1]) or torch.broadcast_shapes(sizes[0][:-2], sizes[1][:-2]) != shape[:-2]:
         return None
-    return tuple(_before_repeating(s) for s in sources)
+    sources = [_before_repeating(s) for s in sources]
+    batches = zip(*(_value(s).shape[:-2] for s in sources), strict=True)
+    if sum(1 for x, y in batches if x != 1 and y != 1) > _BATCH_AXES:
+        return None
+    return tuple(sources)
 
 
 def _before_merging(operand):

@@ -257,6 +257,12 @@ def _refusal_in(error: BaseException | None) -> Refused | None:
     return None
 
 
+def _copy_graph(gm):
+    """Passes change graphs; the constants a graph holds are shared, being tensors on the card that stay as they are."""
+    tensors = [t for t in vars(gm).values() if isinstance(t, torch.Tensor)] + list(gm.buffers()) + list(gm.parameters())
+    return copy.deepcopy(gm, {id(t): t for t in tensors})
+
+
 def compile_inner(gm, example_inputs, then, **kwargs):
     """Inductor's inner compile, again for every kind of operator that is refused.
 
@@ -270,7 +276,7 @@ def compile_inner(gm, example_inputs, then, **kwargs):
     with enable_spyre_context() if outside else contextlib.nullcontext():
         while True:
             try:
-                return then(copy.deepcopy(gm), example_inputs, **kwargs)
+                return then(_copy_graph(gm), example_inputs, **kwargs)
             except Exception as error:
                 refusal = _refusal_in(error)
                 if refusal is None or refusal.key in _state.refused:

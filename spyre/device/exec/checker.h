@@ -62,7 +62,7 @@ class Checker {
     DataFormat format = DataFormat::INVALID;
     MemoryShape shape;
     StickRun hull;                ///< from the first stick written to the last; in LX the same on every core
-    std::map<int, Box> held;      ///< LX: by core id, coordinates of the writing op
+    std::map<int, int64_t> held;  ///< LX: by core id, the first stick of the buffer that the core holds
     PadValue padding;             ///< where the shape has any
     int64_t sequence = 0;         ///< unlike its number, never used again
     std::set<int64_t> overwrote;  ///< sequence numbers of records that lost sticks to it

@@ -67,8 +67,10 @@ void Checker::learn(const BoundOp& bound, int tensor, const std::vector<uint32_t
       int64_t& logical = input.logical[dim.op_dim];
       logical = std::min(logical, logical_extent(view, dim, buffer));
     }
+    const DataFormat format =
+        known_arg ? region->arg->device_format.value_or(DataFormat::INVALID) : record.format;
     input.padding = first ? record.padding : join(input.padding, record.padding);
-    input.format = first || input.format == record.format ? record.format : DataFormat::INVALID;
+    input.format = first || input.format == format ? format : DataFormat::INVALID;
     first = false;
   }
 }
@@ -156,23 +158,15 @@ void Checker::check_held(const BoundOp& bound, int tensor, int core, const Recor
     return;
   }
   const auto held = record.held.find(who.core);
-  const Box wanted = bound.held(tensor, core);
-  for (const MemoryDim& dim : view.dims) {
-    const auto same =
-        std::find_if(record.shape.dims.begin(), record.shape.dims.end(), [&](const MemoryDim& d) {
-          return d.stride == dim.stride && d.steps == dim.steps && d.per_stick == dim.per_stick;
-        });
-    if (held == record.held.end() || same == record.shape.dims.end() || view.base != record.shape.base) {
-      continue;
-    }
-    const Box& has = held->second;
-    if (has.lower[same->op_dim] != wanted.lower[dim.op_dim] && wanted.extent(dim.op_dim) > 0) {
-      report(Rule::kNotHeld, bound, tensor, core, hull,
-             fmt::format("wants '{}' from {}, but this core holds it from {}",
-                         bound.op->dims[dim.op_dim].label, wanted.lower[dim.op_dim], has.lower[same->op_dim]),
-             who);
-      return;
-    }
+  if (held == record.held.end() || view.base != record.shape.base) {
+    return;
+  }
+  const int64_t wanted = first_held_stick(bound, tensor, core);
+  if (held->second != wanted) {
+    report(Rule::kNotHeld, bound, tensor, core, hull,
+           fmt::format("wants the buffer from stick {} on, but this core holds it from stick {}", wanted,
+                       held->second),
+           who);
   }
 }
 

@@ -224,6 +224,24 @@ TEST(Checker, AReductionCannotWorkInPlace) {
   EXPECT_THAT(Scene().host(kX, 512).op(sum).findings(), ElementsAre(breaks(Rule::kPartialOverlap)));
 }
 
+/// Negates a x b sticks, one to each of a*b cores; the labels of the two dims are free, the order is theirs.
+OpSpec stick_each(TensorSpec in, TensorSpec out, const std::string& inner, int64_t a,
+                  const std::string& outer, int64_t b) {
+  in.order = out.order = {inner, "out", outer};
+  return {.function = "neg", .dims = {{inner, a, a}, {outer, b, b}, {"out", 64}}, .tensors = {in, out}};
+}
+
+TEST(Checker, DimsOfOneStepPerCoreAreToldApart) {
+  const auto written = [] {
+    return Scene().host(kX, 12 * 128).op(stick_each(hbm(kX), lx(0), "mb", 3, "x", 4));
+  };
+  EXPECT_THAT(written().op(stick_each(lx(0), hbm(kY), "x", 3, "mb", 4)).findings(), IsEmpty());
+  // Four by three: core 1 still has one stick, but wants another one than it wrote.
+  OpSpec turned = stick_each(lx(0), hbm(kY), "mb", 3, "x", 4);
+  std::swap(turned.dims[0], turned.dims[1]);
+  EXPECT_THAT(written().op(turned).findings(), ElementsAre(breaks(Rule::kNotHeld)));
+}
+
 TEST(Checker, ACoreReadsOnlyWhatItHolds) {
   // Core 0 wrote two rows to its LX; then two cores want two rows each.
   const auto found =

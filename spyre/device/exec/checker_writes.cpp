@@ -67,7 +67,7 @@ void Checker::write_output(const BoundOp& bound, const std::vector<Input>& input
   for (const int core : cores) {
     record.hull = join(record.hull, hull_of(sticks_[output][core]));
     if (out.residence == Residence::kLx) {
-      record.held[bound.op->cores[core].core] = bound.held(output, core);
+      record.held[bound.op->cores[core].core] = first_held_stick(bound, output, core);
     }
   }
   const bool moves_bits =

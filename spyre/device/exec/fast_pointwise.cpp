@@ -41,6 +41,7 @@ void apply_table(const Tile& tile, const LoopNest& nest, const CodeTable& table)
       std::fill_n(to, tile.run, table[*from]);
       continue;
     }
+#pragma GCC unroll 8
     for (int64_t i = 0; i < tile.run; i += 2) {  // two at a time: half the loads and stores
       uint32_t pair;
       std::memcpy(&pair, from + i, sizeof(pair));

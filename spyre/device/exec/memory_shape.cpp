@@ -60,6 +60,21 @@ int64_t slice_offset(const BoundOp& bound, int tensor, int core) {
   return offset;
 }
 
+int64_t first_held_stick(const BoundOp& bound, int tensor, int core) {
+  const Tensor& t = bound.tensors[tensor];
+  const Box held = bound.held(tensor, core);
+  int64_t first = 0;
+  int64_t stride = 1;
+  for (const TensorDim& dim : t.dims) {
+    if (dim.stride == 0) {
+      continue;
+    }
+    first += held.lower[dim.dim] / dim.per_stick * stride;
+    stride *= dim.extent * (t.own_slices.empty() ? bound.op->dims[dim.dim].splits : t.own_splits[dim.dim]);
+  }
+  return first;
+}
+
 MemoryShape shape_of(const BoundOp& bound, int tensor) {
   const Tensor& t = bound.tensors[tensor];
   MemoryShape shape;
@@ -110,8 +125,25 @@ MemoryShape shape_of(const LaunchArg& arg, int64_t address) {
   return shape;
 }
 
-bool same_strides(const MemoryShape& a, const MemoryShape& b) {
-  const std::vector<MemoryDim> x = stepping_dims(a), y = stepping_dims(b);
+namespace {
+
+/// Stepping dims, those that lie end to end joined. Sticks of a row and rows do not join: they are counted in
+/// different units.
+std::vector<MemoryDim> joined_dims(const MemoryShape& shape) {
+  std::vector<MemoryDim> joined;
+  for (const MemoryDim& dim : stepping_dims(shape)) {
+    const bool continues = !joined.empty() && joined.back().per_stick == dim.per_stick &&
+                           times(joined.back().stride, joined.back().steps) == dim.stride;
+    if (continues) {
+      joined.back().steps = times(joined.back().steps, dim.steps);
+    } else {
+      joined.push_back(dim);
+    }
+  }
+  return joined;
+}
+
+bool equal_steps(const std::vector<MemoryDim>& x, const std::vector<MemoryDim>& y) {
   if (x.size() != y.size()) {
     return false;
   }
@@ -122,6 +154,12 @@ bool same_strides(const MemoryShape& a, const MemoryShape& b) {
     }
   }
   return true;
+}
+
+}  // namespace
+
+bool same_strides(const MemoryShape& a, const MemoryShape& b) {
+  return equal_steps(stepping_dims(a), stepping_dims(b)) || equal_steps(joined_dims(a), joined_dims(b));
 }
 
 namespace {

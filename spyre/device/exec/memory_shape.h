@@ -30,6 +30,10 @@ struct MemoryShape {
 /// Bytes from the tensor's coordinate zero to where a core's slice of it begins; 0 for LX.
 int64_t slice_offset(const BoundOp& bound, int tensor, int core);
 
+/// Where in the whole buffer the part begins that a core holds in its LX: its first stick, in the order of
+/// the tensor's dims. Two views of a buffer agree on it, however they cut its dims.
+int64_t first_held_stick(const BoundOp& bound, int tensor, int core);
+
 /// The shape of an op's tensor; no padding is known from the op alone.
 MemoryShape shape_of(const BoundOp& bound, int tensor);
 
@@ -38,7 +42,7 @@ MemoryShape shape_of(const BoundOp& bound, int tensor);
 MemoryShape shape_of(const LaunchArg& arg, int64_t address);
 
 /// Whether two views step through memory alike: the same strides for all dims that have more than one step,
-/// the same length for all of those but the outermost.
+/// the same length for all of those but the outermost. Dims that lie end to end count as one.
 bool same_strides(const MemoryShape& a, const MemoryShape& b);
 
 /// Whether every dim of a view is part of one dim of the buffer (heads inside rows, every other row) or joins

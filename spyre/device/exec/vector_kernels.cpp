@@ -197,14 +197,14 @@ void pointwise_tile(const PointwiseTile& given) {
   alignas(64) T values[kInputs][kPart], out[kPart];
   T k[3];
   std::memcpy(k, tile.k, sizeof(k));
-  for (int64_t row = 0; row < tile.rows; ++row) {
-    const std::byte* in[kInputs];
+  const std::byte* in[kInputs];
+  std::copy_n(tile.in, kInputs, in);
+  std::byte* to = tile.out;
+  const auto do_row = [&](int64_t bytes) HWY_ATTR {
     for (int i = 0; i < kInputs; ++i) {
-      in[i] = tile.in[i] + row * tile.in_row[i];
       if (kSplats >> i & 1) Format::splat(in[i], values[i]);
     }
-    std::byte* to = tile.out + row * tile.out_row;
-    for (int64_t at = 0; at < tile.run / kPart * kPartBytes; at += kPartBytes) {
+    for (int64_t at = 0; at < bytes; at += kPartBytes) {
       if constexpr ((kSplats & 1) == 0) Format::load(in[0] + at, values[0]);
       if constexpr (kInputs > 1 && (kSplats & 2) == 0) Format::load(in[1] + at, values[1]);
       if constexpr (kInputs > 2 && (kSplats & 4) == 0) Format::load(in[2] + at, values[2]);
@@ -214,6 +214,13 @@ void pointwise_tile(const PointwiseTile& given) {
       }
       Format::store(out, to + at);
     }
+    for (int i = 0; i < kInputs; ++i) in[i] += tile.in_row[i];
+    to += tile.out_row;
+  };
+  if (tile.run == Format::kStick) {  // as with a value per row: no loop inside the loop
+    for (int64_t row = 0; row < tile.rows; ++row) do_row(128);
+  } else {
+    for (int64_t row = 0; row < tile.rows; ++row) do_row(tile.run / kPart * kPartBytes);
   }
 }
 

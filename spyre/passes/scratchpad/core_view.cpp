@@ -49,8 +49,8 @@ class ViewBuilder {
     const int64_t padded = padded_extent(op_, dim.loop, layouts_);
     const int64_t count = dim.tile ? padded / part : loop.extent;
     if (dim.offset != 0 || count != dim.size) return "partial or offset access";
-    if (loop.split > 1 && (padded != count * part || count % loop.split != 0))
-      return "slices are not whole sticks";
+    // The card runs over whole sticks also where a dimension ends inside one, as in a turn of sticks.
+    if (padded != count * part || count % loop.split != 0) return "slices are not whole sticks";
     hold(dim.loop, count / loop.split);
     return "";
   }

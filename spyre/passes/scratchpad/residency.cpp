@@ -67,11 +67,21 @@ class Judge {
     const std::string& node = graph_.nodes[touch.node].name;
     if (touch.operand < op.index_count()) return "index tensor or indirectly accessed";
     if (!touch.writes && is_restickify(op)) return fmt::format("read by restickify '{}'", node);
+    if (touch.writes && is_restickify(op) && turns_part_of_stick(op))
+      return fmt::format("padding left by restickify '{}'", node);
     if (touch.writes && splits_outside(touch)) return fmt::format("partial sums of '{}'", node);
     // The clone runs over the loops of its first reader, and every core must make its own copy.
     if (buffer_.is_input && splits_outside(touch)) return fmt::format("shared by cores of '{}'", node);
     if (buffer_.is_input && elements_touched(touch) != buffer_.elements()) return "partial or offset access";
     return "";
+  }
+
+  // Where a turned dimension ends inside a stick, the rest of that stick is left as it was; in LX that may be
+  // anything.
+  static bool turns_part_of_stick(const NormalOp& op) {
+    return std::any_of(op.access.operands.begin(), op.access.operands.end(), [&](const DeviceAccess& access) {
+      return access.lane < 0 || op.access.loops[static_cast<size_t>(access.lane)].extent % access.lanes != 0;
+    });
   }
 
   // Whether cores differ in a loop that this operand does not have.

@@ -31,7 +31,8 @@ struct ResidencyRules {
 ///   not touched | constant | graph output | mutation target | graph input (read once, or no clones)
 ///   index tensor or indirectly accessed     where it is touched is known only at run time
 ///   read by restickify                      turning sticks reads across cores
-///   partial sums                            cores that split a reduction hold parts of each result
+///   padding left by restickify              a turned dimension ends inside a stick, whose rest stays as it
+///   was partial sums                            cores that split a reduction hold parts of each result
 ///   partial or offset access                one LX address stands for the whole part of a core
 ///   core division mismatch                  two nodes disagree about who holds what
 ///   no consumer                             nothing would be saved

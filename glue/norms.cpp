@@ -1,0 +1,34 @@
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/mean.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/sub.h>
+#include <ATen/ops/sum.h>
+
+#include <numeric>
+
+#include "glue/kernels.h"
+
+namespace spyre::glue {
+
+std::tuple<at::Tensor, at::Tensor> rms_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
+                                                     c10::IntArrayRef normalized_shape,
+                                                     const at::Tensor& scale,
+                                                     const std::optional<at::Tensor>& weight,
+                                                     std::array<bool, 2> wanted) {
+  const int64_t outer = input.dim() - static_cast<int64_t>(normalized_shape.size());
+  std::vector<int64_t> outer_dims(static_cast<size_t>(outer)), inner_dims(normalized_shape.size());
+  std::iota(outer_dims.begin(), outer_dims.end(), 0);
+  std::iota(inner_dims.begin(), inner_dims.end(), outer);
+  const at::Tensor normal = input * scale;
+  at::Tensor input_gradient, weight_gradient;
+  if (wanted[0]) {
+    const at::Tensor slope = weight.has_value() ? gradient * *weight : gradient;
+    input_gradient = (slope - normal * at::mean(slope * normal, inner_dims, /*keepdim=*/true)) * scale;
+  }
+  if (wanted[1] && weight.has_value()) {
+    weight_gradient = outer == 0 ? gradient * normal : at::sum(gradient * normal, outer_dims);
+  }
+  return {input_gradient, weight_gradient};
+}
+
+}  // namespace spyre::glue
