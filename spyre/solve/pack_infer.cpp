@@ -1,0 +1,203 @@
+#include "spyre/solve/pack_infer.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "spyre/base/units.h"
+
+namespace spyre::solve {
+
+PackInference::PackInference(PackState& state, const PackTricks& tricks)
+    : state_(state),
+      tricks_(tricks),
+      conflict_(std::ssize(state.island().items)),
+      blame_(state.island().sections, 0),
+      least_(state.island().items.size(), 0),
+      unlifted_(std::ssize(state.island().items)),
+      reach_(state.island().sections, 0),
+      load_(state.island().sections, 0),
+      explained_(state.island().items.size(), 0) {}
+
+int64_t PackInference::take_work() {
+  return std::exchange(work_, 0);
+}
+
+/// Makes `conflict_` hold reasons for least_[item] >= at_least.
+void PackInference::explain(int item, int64_t at_least) {
+  const Item& it = state_.item(item);
+  if (at_least <= std::max<int64_t>(0, it.fixed) || explained_[item] >= at_least) return;
+  if (explained_[item] == 0) touched_.push_back(item);
+  explained_[item] = at_least;
+  ++work_;
+  if (state_.support(item) >= at_least) {
+    conflict_.insert(state_.supporter(item));
+    return;
+  }
+  // It waits, and every item that could come under it ends high enough.
+  conflict_ |= state_.wait_reason(item);
+  const int64_t top = (at_least - 1) / it.align * it.align + 1;
+  for (const int j : state_.neighbours(item)) {
+    if (state_.open(j)) explain(j, top - state_.item(j).size);
+  }
+}
+
+void PackInference::end_explanation() {
+  for (const int i : touched_) explained_[i] = 0;
+  touched_.clear();
+}
+
+/// A waiting item lies on the top of another open one. Tops are settled in ascending order, as in Dijkstra's
+/// algorithm: what ends first is the lowest thing that can come under its neighbours. Chains are left on their support.
+bool PackInference::find_least(std::span<const int> open) {
+  by_top_.clear();
+  int64_t unlifted = 0;
+  bool all_wait = true;
+  for (const int i : open) {
+    least_[i] = state_.support(i);
+    all_wait = all_wait && state_.waits(i);
+    const bool lift = tricks_.lift && state_.waits(i) && state_.single(i) && state_.item(i).fixed < 0;
+    if (lift) {
+      unlifted_.insert(i);
+      ++unlifted;
+    } else {
+      by_top_.push_back({least_[i] + state_.item(i).size, i});
+    }
+  }
+  if (!all_wait && unlifted > 0) {
+    std::make_heap(by_top_.begin(), by_top_.end(), std::greater<>());
+    while (!by_top_.empty() && unlifted > 0) {
+      const auto [top, under] = by_top_.front();
+      std::pop_heap(by_top_.begin(), by_top_.end(), std::greater<>());
+      by_top_.pop_back();
+      work_ += 8;
+      unlifted_.each_common(state_.neighbour_set(under), [&, top = top](int i) {
+        unlifted_.erase(i);
+        --unlifted;
+        least_[i] = std::max(least_[i], round_up(top, state_.item(i).align));
+        by_top_.push_back({least_[i] + state_.item(i).size, i});
+        std::push_heap(by_top_.begin(), by_top_.end(), std::greater<>());
+      });
+    }
+  }
+  if (!all_wait && unlifted == 0) return true;
+  // Nobody can be the lowest.
+  conflict_.clear();
+  for (const int i : open) {
+    if (all_wait || unlifted_.contains(i)) conflict_ |= state_.wait_reason(i);
+  }
+  unlifted_.clear();
+  return false;
+}
+
+bool PackInference::sections_hold(std::span<const int> open, int begin, int end) {
+  by_least_.clear();
+  for (const int i : open) {
+    const Item& item = state_.item(i);
+    const int64_t highest = item.fixed >= 0 ? item.fixed : state_.island().capacity - item.size;
+    if (least_[i] > highest) {
+      ++blame_[item.begin];
+      conflict_.clear();
+      explain(i, highest + 1);
+      end_explanation();
+      return false;
+    }
+    by_least_.push_back({least_[i], i});
+  }
+  std::sort(by_least_.begin(), by_least_.end());
+  std::fill(reach_.begin() + begin, reach_.begin() + end, 0);
+  std::fill(load_.begin() + begin, load_.begin() + end, 0);
+  for (const auto& [least, i] : by_least_) {
+    const Item& item = state_.item(i);
+    // A child that may still take over a slot may need no room in its first section.
+    for (int t = first_section(i); t < item.end; ++t) {
+      reach_[t] = std::max(reach_[t], least) + item.room;
+      load_[t] += item.room;
+    }
+    work_ += item.end - item.begin;
+  }
+  const auto full = std::find_if(reach_.begin() + begin, reach_.begin() + end,
+                                 [&](int64_t reach) { return reach > state_.island().height; });
+  if (full == reach_.begin() + end) return true;
+  blame_section(full - reach_.begin());
+  return false;
+}
+
+/// The items stacked without a gap at the section's top are too many for the room above the lowest of them.
+void PackInference::blame_section(int t) {
+  ++blame_[t];
+  std::vector<int> block;
+  int64_t reach = 0, bottom = 0, sum = 0;
+  for (const auto& [least, i] : by_least_) {
+    if (t < first_section(i) || t >= state_.item(i).end) continue;
+    if (block.empty() || least > reach) {
+      block.clear();
+      sum = 0;
+      reach = bottom = least;
+    }
+    block.push_back(i);
+    reach += state_.item(i).room;
+    sum += state_.item(i).room;
+  }
+  const int64_t enough = std::min(bottom, state_.island().height - sum + 1);
+  conflict_.clear();
+  for (const int i : block) {
+    explain(i, enough);
+    if (t != state_.item(i).begin) continue;
+    // A parent that was still open could hand its slot over.
+    for (const int parent : state_.item(i).parents) {
+      if (state_.laid().contains(parent)) conflict_.insert(parent);
+    }
+  }
+  end_explanation();
+}
+
+/// Of all packings one has the smallest sum of offsets; in it no item could drop. An item that waits is above its
+/// support, so some open one lies in the way of dropping there.
+bool PackInference::waiting_ones_are_held_up(std::span<const int> open) {
+  for (const int i : open) {
+    if (!state_.waits(i) || !state_.single(i) || state_.item(i).fixed >= 0) continue;
+    const int64_t top = state_.support(i) + state_.item(i).size;
+    const auto& around = state_.neighbours(i);
+    const bool held_up =
+        std::any_of(around.begin(), around.end(), [&](int j) { return state_.open(j) && least_[j] < top; });
+    if (held_up) continue;
+    conflict_ = state_.wait_reason(i);
+    for (const int j : around) {
+      if (state_.open(j)) explain(j, top);
+    }
+    end_explanation();
+    return false;
+  }
+  return true;
+}
+
+/// An item that leaves too little room above itself for a whole section is not the lowest there. True if one was found.
+bool PackInference::make_low_ones_wait(std::span<const int> open) {
+  bool found = false;
+  for (const int i : open) {
+    if (state_.waits(i)) continue;
+    const Item& item = state_.item(i);
+    const int64_t most = *std::max_element(load_.begin() + item.begin, load_.begin() + item.end);
+    if (state_.support(i) + most <= state_.island().height) continue;
+    ItemSet& reason = conflict_;
+    reason.clear();
+    for (const int j : state_.descendants(i)) reason.insert_common(state_.neighbour_set(j), state_.laid());
+    state_.wait(i, reason);
+    found = true;
+  }
+  return found;
+}
+
+bool PackInference::holds(std::span<const int> open) {
+  const int begin = state_.item(open.front()).begin;
+  int end = 0;
+  for (const int i : open) end = std::max(end, state_.item(i).end);
+  do {
+    work_ += 4 * std::ssize(open);
+    if (!find_least(open) || !sections_hold(open, begin, end)) return false;
+    if (tricks_.dominance && !waiting_ones_are_held_up(open)) return false;
+  } while (make_low_ones_wait(open));
+  return true;
+}
+
+}  // namespace spyre::solve
