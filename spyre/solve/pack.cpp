@@ -29,6 +29,7 @@ PackVerdict Packer::pack(const std::vector<int>& chosen, int64_t node_limit, Dea
   // Plain orders get ever longer tries: one of them packs most sets, and a set that cannot be packed is seen as such by
   // the first try that is long enough. Between them come short tries in other orders: luck.
   int lucky = 0;
+  state_.choose(chosen);
   const auto attempt = [&](int order, int64_t nodes) {
     nodes = std::min(nodes, node_limit);
     node_limit -= nodes;
@@ -53,7 +54,7 @@ PackVerdict Packer::pack_in_order(const std::vector<int>& chosen, int order, int
                                   Deadline& deadline) {
   rank_ = rank_items(island_, chosen, order, inference_.blame());
   nodes_left_ = nodes;
-  state_.reset(chosen);
+  state_.restart();
   hopeless_.clear();
   open_items_ = chosen;
   open_items_.reserve(chosen.size() * (chosen.size() + 3) / 2);
@@ -162,8 +163,8 @@ PackVerdict Packer::lay_lowest(Items open, int head, Deadline& deadline) {
 /// What could not be laid waits, and so do items that differ from it in name only.
 void Packer::make_wait(int head, const ItemSet& failures) {
   ItemSet reason = failures;
+  reason.insert_common(state_.around_chains(head), state_.laid());
   for (const int i : state_.descendants(head)) {
-    reason.insert_common(state_.neighbour_set(i), state_.laid());
     if (state_.open(i)) reason.erase(i);
   }
   state_.wait(head, reason);

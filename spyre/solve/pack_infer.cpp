@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "spyre/base/units.h"
 
@@ -33,11 +34,17 @@ void PackInference::explain(int item, int64_t at_least) {
     conflict_.insert(state_.supporter(item));
     return;
   }
-  // It waits, and every item that could come under it ends high enough.
+  // It waits, and whatever could come under it, or under a chain it is in, ends high enough.
   conflict_ |= state_.wait_reason(item);
-  const int64_t top = (at_least - 1) / it.align * it.align + 1;
-  for (const int j : state_.neighbours(item)) {
-    if (state_.open(j)) explain(j, top - state_.item(j).size);
+  const int64_t top = (at_least - 1) / it.align * it.align + 1;  // from here on its alignment does the rest
+  for (const int parent : it.parents) {
+    if (state_.open(parent)) explain(parent, top);
+  }
+  for (const int member : state_.descendants(item)) {
+    for (const int j : state_.neighbours(member)) {
+      const bool here = state_.item(j).begin < end_ && state_.item(j).end > begin_;
+      if (j != item && here && state_.open(j)) explain(j, top - state_.item(j).size);
+    }
   }
 }
 
@@ -46,37 +53,50 @@ void PackInference::end_explanation() {
   touched_.clear();
 }
 
-/// A waiting item lies on the top of another open one. Tops are settled in ascending order, as in Dijkstra's
-/// algorithm: what ends first is the lowest thing that can come under its neighbours. Chains are left on their support.
+/// A waiting item lies on the top of an open one that it meets, or that its chain meets, or where a parent lies. Both
+/// are settled in ascending order, as in Dijkstra's algorithm: what comes first is the lowest that is possible.
 bool PackInference::find_least(std::span<const int> open) {
-  by_top_.clear();
+  events_.clear();
   int64_t unlifted = 0;
   bool all_wait = true;
   for (const int i : open) {
     least_[i] = state_.support(i);
     all_wait = all_wait && state_.waits(i);
-    const bool lift = tricks_.lift && state_.waits(i) && state_.single(i) && state_.item(i).fixed < 0;
-    if (lift) {
+    if (tricks_.lift && state_.waits(i) && state_.item(i).fixed < 0) {
       unlifted_.insert(i);
       ++unlifted;
-    } else {
-      by_top_.push_back({least_[i] + state_.item(i).size, i});
     }
   }
   if (!all_wait && unlifted > 0) {
-    std::make_heap(by_top_.begin(), by_top_.end(), std::greater<>());
-    while (!by_top_.empty() && unlifted > 0) {
-      const auto [top, under] = by_top_.front();
-      std::pop_heap(by_top_.begin(), by_top_.end(), std::greater<>());
-      by_top_.pop_back();
+    const auto add_event = [&](Event event) {
+      events_.push_back(event);
+      std::push_heap(events_.begin(), events_.end(), std::greater<>());
+    };
+    const auto settle = [&](int i) {
+      add_event({least_[i] + state_.item(i).size, i, true});
+      for (const int child : state_.item(i).children) {
+        if (unlifted_.contains(child)) add_event({least_[i], child, false});
+      }
+    };
+    const auto lift = [&](int i, int64_t at) {
+      unlifted_.erase(i);
+      --unlifted;
+      least_[i] = std::max(least_[i], round_up(at, state_.item(i).align));
+      settle(i);
+    };
+    for (const int i : open) {
+      if (!unlifted_.contains(i)) settle(i);
+    }
+    while (!events_.empty() && unlifted > 0) {
+      const Event event = events_.front();
+      std::pop_heap(events_.begin(), events_.end(), std::greater<>());
+      events_.pop_back();
       work_ += 8;
-      unlifted_.each_common(state_.neighbour_set(under), [&, top = top](int i) {
-        unlifted_.erase(i);
-        --unlifted;
-        least_[i] = std::max(least_[i], round_up(top, state_.item(i).align));
-        by_top_.push_back({least_[i] + state_.item(i).size, i});
-        std::push_heap(by_top_.begin(), by_top_.end(), std::greater<>());
-      });
+      if (event.is_top) {
+        unlifted_.each_common(state_.heads_around(event.item), [&](int i) { lift(i, event.at); });
+      } else if (unlifted_.contains(event.item)) {
+        lift(event.item, event.at);
+      }
     }
   }
   if (!all_wait && unlifted == 0) return true;
@@ -89,7 +109,7 @@ bool PackInference::find_least(std::span<const int> open) {
   return false;
 }
 
-bool PackInference::sections_hold(std::span<const int> open, int begin, int end) {
+bool PackInference::sections_hold(std::span<const int> open) {
   by_least_.clear();
   for (const int i : open) {
     const Item& item = state_.item(i);
@@ -104,8 +124,8 @@ bool PackInference::sections_hold(std::span<const int> open, int begin, int end)
     by_least_.push_back({least_[i], i});
   }
   std::sort(by_least_.begin(), by_least_.end());
-  std::fill(reach_.begin() + begin, reach_.begin() + end, 0);
-  std::fill(load_.begin() + begin, load_.begin() + end, 0);
+  std::fill(reach_.begin() + begin_, reach_.begin() + end_, 0);
+  std::fill(load_.begin() + begin_, load_.begin() + end_, 0);
   for (const auto& [least, i] : by_least_) {
     const Item& item = state_.item(i);
     // A child that may still take over a slot may need no room in its first section.
@@ -115,9 +135,9 @@ bool PackInference::sections_hold(std::span<const int> open, int begin, int end)
     }
     work_ += item.end - item.begin;
   }
-  const auto full = std::find_if(reach_.begin() + begin, reach_.begin() + end,
+  const auto full = std::find_if(reach_.begin() + begin_, reach_.begin() + end_,
                                  [&](int64_t reach) { return reach > state_.island().height; });
-  if (full == reach_.begin() + end) return true;
+  if (full == reach_.begin() + end_) return true;
   blame_section(full - reach_.begin());
   return false;
 }
@@ -181,7 +201,7 @@ bool PackInference::make_low_ones_wait(std::span<const int> open) {
     if (state_.support(i) + most <= state_.island().height) continue;
     ItemSet& reason = conflict_;
     reason.clear();
-    for (const int j : state_.descendants(i)) reason.insert_common(state_.neighbour_set(j), state_.laid());
+    reason.insert_common(state_.around_chains(i), state_.laid());
     state_.wait(i, reason);
     found = true;
   }
@@ -189,12 +209,12 @@ bool PackInference::make_low_ones_wait(std::span<const int> open) {
 }
 
 bool PackInference::holds(std::span<const int> open) {
-  const int begin = state_.item(open.front()).begin;
-  int end = 0;
-  for (const int i : open) end = std::max(end, state_.item(i).end);
+  begin_ = state_.item(open.front()).begin;
+  end_ = 0;
+  for (const int i : open) end_ = std::max(end_, state_.item(i).end);
   do {
     work_ += 4 * std::ssize(open);
-    if (!find_least(open) || !sections_hold(open, begin, end)) return false;
+    if (!find_least(open) || !sections_hold(open)) return false;
     if (tricks_.dominance && !waiting_ones_are_held_up(open)) return false;
   } while (make_low_ones_wait(open));
   return true;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -41,8 +42,16 @@ class PackInference {
   int64_t take_work();
 
  private:
+  /// While least offsets are found: an item's top is settled, or a child could lie at its parent's base.
+  struct Event {
+    int64_t at;
+    int item;
+    bool is_top;
+    friend auto operator<=>(const Event&, const Event&) = default;
+  };
+
   bool find_least(std::span<const int> open);
-  bool sections_hold(std::span<const int> open, int begin, int end);
+  bool sections_hold(std::span<const int> open);
   bool waiting_ones_are_held_up(std::span<const int> open);
   bool make_low_ones_wait(std::span<const int> open);
   void blame_section(int t);
@@ -56,9 +65,11 @@ class PackInference {
   std::vector<int64_t> blame_;
   int64_t work_ = 0;
   // Scratch of one call.
+  int begin_ = 0, end_ = 0;  ///< the sections of its items
   std::vector<int64_t> least_;
   ItemSet unlifted_;
-  std::vector<std::pair<int64_t, int>> by_top_, by_least_;
+  std::vector<Event> events_;  ///< a heap, earliest first
+  std::vector<std::pair<int64_t, int>> by_least_;
   std::vector<int64_t> reach_, load_;       ///< by section: where its items end at least, and their sum
   std::vector<int64_t> explained_;          ///< by item: up to which offset its least is explained
   std::vector<int> touched_;                ///< items with `explained_` set

@@ -20,7 +20,8 @@ PackState::PackState(const Island& island) : island_(island), laid_(std::ssize(i
     }
   }
   open_.assign(n, 0);
-  single_.assign(n, 0);
+  around_chains_.assign(n, ItemSet(n));
+  heads_around_.assign(n, ItemSet(n));
   twins_.resize(n);
   ancestors_.resize(n);
   descendants_.resize(n);
@@ -30,14 +31,9 @@ PackState::PackState(const Island& island) : island_(island), laid_(std::ssize(i
   reason_.assign(n, -1);
 }
 
-void PackState::reset(const std::vector<int>& chosen) {
-  std::fill(open_.begin(), open_.end(), 0);
-  for (const int i : chosen) {
-    open_[i] = 1;
-    support_[i] = std::max<int64_t>(0, item(i).fixed);
-    supporter_[i] = -1;
-    reason_[i] = -1;
-  }
+void PackState::choose(const std::vector<int>& chosen) {
+  chosen_ = chosen;
+  restart();
   const auto collect = [&](int from, auto next, std::vector<int>& all) {
     all = {from};
     for (size_t at = 0; at < all.size(); ++at) {
@@ -49,20 +45,41 @@ void PackState::reset(const std::vector<int>& chosen) {
   for (const int i : chosen) {
     collect(i, [](const Item& of) { return std::span(of.parents); }, ancestors_[i]);
     collect(i, [](const Item& of) { return std::span(of.children); }, descendants_[i]);
-    single_[i] = ancestors_[i].size() + descendants_[i].size() == 2;
+    heads_around_[i] = around_chains_[i] = neighbour_set_[i];
   }
   for (const int i : chosen) {
+    for (const int member : descendants_[i]) {
+      if (member == i) continue;
+      around_chains_[i] |= neighbour_set_[member];
+      for (const int j : neighbours_[member]) heads_around_[j].insert(i);
+    }
     twins_[i].clear();
     for (const int j : neighbours_[i]) {
       const Item &a = item(i), &b = item(j);
       const bool same = a.begin == b.begin && a.end == b.end && a.size == b.size && a.align == b.align &&
                         a.fixed < 0 && b.fixed < 0;
-      if (same && open_[j] && single_[i] && single_[j]) twins_[i].push_back(j);
+      if (same && open_[j] && single(i) && single(j)) twins_[i].push_back(j);
     }
+  }
+}
+
+void PackState::restart() {
+  std::fill(open_.begin(), open_.end(), 0);
+  for (const int i : chosen_) {
+    open_[i] = 1;
+    support_[i] = std::max<int64_t>(0, item(i).fixed);
+    supporter_[i] = -1;
+    reason_[i] = -1;
   }
   laid_.clear();
   reason_count_ = 0;
   trail_.clear();
+}
+
+bool PackState::single(int i) const {
+  const auto is_open = [&](int other) { return bool(open_[other]); };
+  return std::none_of(item(i).parents.begin(), item(i).parents.end(), is_open) &&
+         std::none_of(item(i).children.begin(), item(i).children.end(), is_open);
 }
 
 bool PackState::may_take_over(int child) const {

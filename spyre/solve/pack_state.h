@@ -25,8 +25,10 @@ class PackState {
  public:
   explicit PackState(const Island& island);
 
-  /// Everything open, nothing waits.
-  void reset(const std::vector<int>& chosen);
+  /// Which items are to be packed.
+  void choose(const std::vector<int>& chosen);
+  /// All of them open, nothing waits.
+  void restart();
 
   const Island& island() const { return island_; }
   const Item& item(int i) const { return island_.items[i]; }
@@ -40,10 +42,13 @@ class PackState {
   const std::vector<int>& neighbours(int i) const { return neighbours_[i]; }
   const ItemSet& neighbour_set(int i) const { return neighbour_set_[i]; }
   const ItemSet& laid() const { return laid_; }
-  /// The chosen items that a chain starting with i could hold: i, its children, their children.
+  /// The chosen items that a chain starting with i could hold: i, its children, their children; and whom these meet.
   const std::vector<int>& descendants(int i) const { return descendants_[i]; }
-  /// No chosen item may share a base with it.
-  bool single(int i) const { return single_[i]; }
+  const ItemSet& around_chains(int i) const { return around_chains_[i]; }
+  /// The items whose chains may meet i.
+  const ItemSet& heads_around(int i) const { return heads_around_[i]; }
+  /// No open item may share a base with it.
+  bool single(int i) const;
   /// A parent is open, so the child may need no room in its first section.
   bool may_take_over(int child) const;
   /// Interchangeable chosen items.
@@ -69,8 +74,9 @@ class PackState {
 
   const Island& island_;
   std::vector<std::vector<int>> neighbours_;  ///< items that share a section
-  std::vector<ItemSet> neighbour_set_;
-  std::vector<char> open_, single_;
+  std::vector<ItemSet> neighbour_set_, around_chains_, heads_around_;
+  std::vector<int> chosen_;
+  std::vector<char> open_;
   std::vector<std::vector<int>> twins_, ancestors_, descendants_;
   std::vector<int64_t> offset_, support_;
   std::vector<int> supporter_;

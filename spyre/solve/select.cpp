@@ -9,8 +9,8 @@
 namespace spyre::solve {
 namespace {
 
-constexpr int64_t kPackNodes = 2'000'000;  // for one set that would be the new best
-constexpr int64_t kShrinkNodes = 4'000;    // for one step of shrinking a core
+constexpr int64_t kFirstPackNodes = 2'000;  // for one set that would be the new best, in the first round
+constexpr int64_t kShrinkNodes = 2'000;     // for one step of shrinking a core
 constexpr int64_t kWholeStates = 1 << 19;  // tables of the whole relaxation, all sections together
 constexpr double kWhole = 1e-9;
 
@@ -66,8 +66,14 @@ void Selection::run(Deadline& deadline) {
   SPYRE_CHECK(feasible, "fixed items do not collide");
   relax(deadline);
   root_bound_ = bound();
-  explore(deadline);
-  proven_ = !cut_short_ && !deadline.passed();
+  // A set that is hard to decide is put off: other sets may be better, and a better best makes it needless.
+  for (pack_nodes_ = kFirstPackNodes; !proven_ && !deadline.passed(); pack_nodes_ *= 8) {
+    std::erase_if(cores_, [](const Core& core) { return !core.proven; });
+    explore(deadline);
+    const bool decided =
+        std::all_of(cores_.begin(), cores_.end(), [](const Core& core) { return core.proven; });
+    proven_ = decided && !deadline.passed();
+  }
   if (best_value_ >= root_bound_) proven_ = true;
 }
 
@@ -116,7 +122,7 @@ bool Selection::propagate_cores() {
   for (const Core& core : cores_) {
     int open = -1, open_count = 0;
     bool harmless = false;
-    for (const int i : core) {
+    for (const int i : core.items) {
       harmless = harmless || fate_[i] == Fate::kOut;
       if (fate_[i] == Fate::kOpen) open = i, ++open_count;
     }
@@ -150,13 +156,13 @@ int64_t Selection::bound() const {
   std::vector<bool> counted(island_.items.size(), false);
   for (const Core& core : cores_) {
     double least = 1e300;
-    for (const int i : core) {
+    for (const int i : core.items) {
       if (fate_[i] == Fate::kOut || counted[i]) least = 0;
       if (fate_[i] == Fate::kOpen) least = std::min(least, std::max(0.0, fluid_.surplus(i)));
     }
     if (least <= 0 || least == 1e300) continue;
     bound -= least;
-    for (const int i : core) counted[i] = true;
+    for (const int i : core.items) counted[i] = true;
   }
   return whole_values(bound);
 }
@@ -192,28 +198,28 @@ int Selection::fractional_item() const {
 
 const Selection::Core* Selection::violated_core(const std::vector<bool>& kept) const {
   for (const Core& core : cores_) {
-    if (std::all_of(core.begin(), core.end(), [&](int i) { return kept[i]; })) return &core;
+    if (std::all_of(core.items.begin(), core.items.end(), [&](int i) { return kept[i]; })) return &core;
   }
   return nullptr;
 }
 
 int Selection::undecided_of(const Core& core) const {
   int best = -1;
-  for (const int i : core) {
+  for (const int i : core.items) {
     if (fate_[i] == Fate::kOpen && (best < 0 || fluid_.surplus(i) < fluid_.surplus(best))) best = i;
   }
   return best;
 }
 
-Selection::Core Selection::shrink(const std::vector<int>& set, Deadline& deadline) {
+std::vector<int> Selection::shrink(const std::vector<int>& set, Deadline& deadline) {
   if (!tricks_.learn) return set;
   // Cheap items first: a core of dear ones takes more off the bound.
   std::vector<int> order = set;
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return fluid_.surplus(a) < fluid_.surplus(b); });
-  Core core = set;
+  std::vector<int> core = set;
   for (const int item : order) {
-    Core without = core;
+    std::vector<int> without = core;
     std::erase(without, item);
     if (packer_.pack(without, kShrinkNodes, deadline) == PackVerdict::kImpossible) core = std::move(without);
   }
@@ -221,15 +227,15 @@ Selection::Core Selection::shrink(const std::vector<int>& set, Deadline& deadlin
 }
 
 void Selection::try_set(const std::vector<int>& set, Deadline& deadline) {
-  const PackVerdict verdict = packer_.pack(set, kPackNodes, deadline);
+  const PackVerdict verdict = packer_.pack(set, pack_nodes_, deadline);
   if (verdict == PackVerdict::kPacked) {
     std::vector<int64_t> offsets(island_.items.size(), -1);
     for (const int i : set) offsets[i] = packer_.offset(i);
     seed(std::move(offsets));
     return;
   }
-  cut_short_ = cut_short_ || verdict == PackVerdict::kGaveUp;
-  cores_.push_back(verdict == PackVerdict::kImpossible ? shrink(set, deadline) : set);
+  const bool impossible = verdict == PackVerdict::kImpossible;
+  cores_.push_back({impossible ? shrink(set, deadline) : set, impossible});
 }
 
 void Selection::branch(int item, Fate first, Deadline& deadline) {

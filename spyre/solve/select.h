@@ -49,7 +49,11 @@ class Selection {
 
  private:
   using Fate = FluidRelaxation::Fate;
-  using Core = std::vector<int>;
+  /// Items that cannot be kept together.
+  struct Core {
+    std::vector<int> items;
+    bool proven;  ///< else the packer gave up on them in this round
+  };
 
   void explore(Deadline& deadline);
   bool propagate();
@@ -66,7 +70,7 @@ class Selection {
   int undecided_of(const Core& core) const;
   const Core* violated_core(const std::vector<bool>& kept) const;
   void try_set(const std::vector<int>& set, Deadline& deadline);
-  Core shrink(const std::vector<int>& set, Deadline& deadline);
+  std::vector<int> shrink(const std::vector<int>& set, Deadline& deadline);
   void branch(int item, Fate first, Deadline& deadline);
   void undo_to(size_t mark);
 
@@ -85,7 +89,7 @@ class Selection {
   int64_t best_value_ = -1;
   int64_t root_bound_ = 0;
   bool proven_ = false;
-  bool cut_short_ = false;  ///< some set was neither packed nor proven impossible
+  int64_t pack_nodes_ = 0;  ///< for one set, in this round
   std::vector<int64_t> load_;
 };
 
