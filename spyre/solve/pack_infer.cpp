@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "spyre/base/units.h"
+#include "spyre/solve/handover.h"
 
 namespace spyre::solve {
 
@@ -15,6 +16,7 @@ PackInference::PackInference(PackState& state, const PackTricks& tricks)
       blame_(state.island().sections, 0),
       least_(state.island().items.size(), 0),
       unlifted_(std::ssize(state.island().items)),
+      crowded_(state.island().sections, 0),
       reach_(state.island().sections, 0),
       load_(state.island().sections, 0),
       explained_(state.island().items.size(), 0) {}
@@ -123,10 +125,17 @@ bool PackInference::sections_hold(std::span<const int> open) {
     }
     by_least_.push_back({least_[i], i});
   }
+  add_crowded_children(open);
   std::sort(by_least_.begin(), by_least_.end());
   std::fill(reach_.begin() + begin_, reach_.begin() + end_, 0);
   std::fill(load_.begin() + begin_, load_.begin() + end_, 0);
+  const int items = std::ssize(state_.island().items);
   for (const auto& [least, i] : by_least_) {
+    if (i >= items) {
+      reach_[i - items] = std::max(reach_[i - items], least) + crowded_[i - items];
+      load_[i - items] += crowded_[i - items];
+      continue;
+    }
     const Item& item = state_.item(i);
     // A child that may still take over a slot may need no room in its first section.
     for (int t = first_section(i); t < item.end; ++t) {
@@ -142,30 +151,74 @@ bool PackInference::sections_hold(std::span<const int> open) {
   return false;
 }
 
+/// More children may begin in a section than there are open parents to take over from: the rest needs room.
+void PackInference::add_crowded_children(std::span<const int> open) {
+  guests_.clear();
+  for (const int i : open) {
+    if (state_.may_take_over(i)) guests_.push_back({state_.item(i).begin, i});
+  }
+  for (size_t first = 0, next; first < guests_.size(); first = next) {
+    const int t = guests_[first].first;
+    std::vector<int> hosts;
+    std::vector<HandOver> children;
+    int64_t room = 0, least = least_[guests_[first].second];
+    for (next = first; next < guests_.size() && guests_[next].first == t; ++next) {
+      const int child = guests_[next].second;
+      HandOver hand_over{state_.item(child).room, 0};
+      for (const int parent : state_.item(child).parents) {
+        if (!state_.open(parent)) continue;
+        const auto at = std::find(hosts.begin(), hosts.end(), parent);
+        hand_over.parents |= uint64_t{1} << ((at - hosts.begin()) % 64);
+        if (at == hosts.end()) hosts.push_back(parent);
+      }
+      children.push_back(hand_over);
+      room += hand_over.room;
+      least = std::min(least, least_[child]);
+    }
+    if (hosts.size() > 64 || children.size() < 2) continue;
+    work_ += 8 * std::ssize(children);
+    crowded_[t] = room - most_room_handed_over(std::move(children));
+    if (crowded_[t] > 0) by_least_.push_back({least, int(state_.island().items.size()) + t});
+  }
+}
+
 /// The items stacked without a gap at the section's top are too many for the room above the lowest of them.
 void PackInference::blame_section(int t) {
   ++blame_[t];
+  const int items = std::ssize(state_.island().items);
   std::vector<int> block;
   int64_t reach = 0, bottom = 0, sum = 0;
   for (const auto& [least, i] : by_least_) {
-    if (t < first_section(i) || t >= state_.item(i).end) continue;
+    const bool crowd = i == items + t;
+    const bool here = crowd || (i < items && first_section(i) <= t && t < state_.item(i).end);
+    if (!here) continue;
     if (block.empty() || least > reach) {
       block.clear();
       sum = 0;
       reach = bottom = least;
     }
+    const int64_t room = crowd ? crowded_[t] : state_.item(i).room;
     block.push_back(i);
-    reach += state_.item(i).room;
-    sum += state_.item(i).room;
+    reach += room;
+    sum += room;
   }
   const int64_t enough = std::min(bottom, state_.island().height - sum + 1);
   conflict_.clear();
-  for (const int i : block) {
+  const auto explain_child = [&](int i) {
     explain(i, enough);
-    if (t != state_.item(i).begin) continue;
+    if (t != state_.item(i).begin) return;
     // A parent that was still open could hand its slot over.
     for (const int parent : state_.item(i).parents) {
       if (state_.laid().contains(parent)) conflict_.insert(parent);
+    }
+  };
+  for (const int i : block) {
+    if (i < items) {
+      explain_child(i);
+      continue;
+    }
+    for (const auto& [section, guest] : guests_) {
+      if (section == t) explain_child(guest);
     }
   }
   end_explanation();

@@ -51,6 +51,7 @@ class PackInference {
   };
 
   bool find_least(std::span<const int> open);
+  void add_crowded_children(std::span<const int> open);
   bool sections_hold(std::span<const int> open);
   bool waiting_ones_are_held_up(std::span<const int> open);
   bool make_low_ones_wait(std::span<const int> open);
@@ -69,7 +70,10 @@ class PackInference {
   std::vector<int64_t> least_;
   ItemSet unlifted_;
   std::vector<Event> events_;  ///< a heap, earliest first
+  /// Open items by least offset. Behind the items come the sections: children there that no parent can make room for.
   std::vector<std::pair<int64_t, int>> by_least_;
+  std::vector<int64_t> crowded_;            ///< by section: the room of those children
+  std::vector<std::pair<int, int>> guests_;  ///< (section, child) of children that may take over a slot
   std::vector<int64_t> reach_, load_;       ///< by section: where its items end at least, and their sum
   std::vector<int64_t> explained_;          ///< by item: up to which offset its least is explained
   std::vector<int> touched_;                ///< items with `explained_` set
