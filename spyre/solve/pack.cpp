@@ -27,7 +27,8 @@ Packer::Packer(const Island& island, PackTricks tricks)
 
 PackVerdict Packer::pack(const std::vector<int>& chosen, int64_t node_limit, Deadline& deadline) {
   // Plain orders get ever longer tries: one of them packs most sets, and a set that cannot be packed is seen as such by
-  // the first try that is long enough. Between them come short tries in other orders: luck.
+  // the first try that is long enough; half of the nodes are kept for a last one. Between them come short tries in
+  // other orders: luck.
   int lucky = 0;
   state_.choose(chosen);
   const auto attempt = [&](int order, int64_t nodes) {
@@ -35,8 +36,9 @@ PackVerdict Packer::pack(const std::vector<int>& chosen, int64_t node_limit, Dea
     node_limit -= nodes;
     return pack_in_order(chosen, order, nodes, deadline);
   };
-  for (int64_t patience = kShortTry; node_limit > 0; patience *= 4) {
-    for (int order = 0; order < kPlainOrders; ++order) {
+  const int64_t long_try = node_limit / 2;
+  for (int64_t patience = kShortTry; node_limit > long_try; patience *= 8) {
+    for (int order = 0; order < kPlainOrders && node_limit > long_try; ++order) {
       PackVerdict verdict = attempt(order, patience);
       const int64_t enough = node_limit - patience / 4;
       while (verdict == PackVerdict::kGaveUp && node_limit > std::max<int64_t>(0, enough) &&
@@ -47,7 +49,7 @@ PackVerdict Packer::pack(const std::vector<int>& chosen, int64_t node_limit, Dea
       if (verdict != PackVerdict::kGaveUp || deadline.passed()) return verdict;
     }
   }
-  return PackVerdict::kGaveUp;
+  return attempt(0, node_limit);
 }
 
 PackVerdict Packer::pack_in_order(const std::vector<int>& chosen, int order, int64_t nodes,

@@ -24,10 +24,10 @@ std::vector<int> rank_items(const Island& island, const std::vector<int>& chosen
   for (const int i : chosen) {
     const Item& item = island.items[i];
     const double load = most(crowd, item);
-    const double width = order % 2 == 0 ? double(item.life) : double(item.end - item.begin);
+    const double width = order % 2 == 0 ? double(item.end - item.begin) : double(item.life);
     const double area = width * double(item.size);
     const std::array<std::array<double, 3>, kPlainOrders / 2> plain = {
-        {{load, area, width}, {area, load, width}, {width, area, load}, {load, width, area}}};
+        {{load, width, area}, {area, load, width}, {load, area, width}, {width, area, load}}};
     const double mixed = crowd_share * std::log2(load) + width_share * std::log2(width) +
                          area_share * std::log2(area) + blame_share * std::log2(1 + most(blame, item)) +
                          2 * draw();

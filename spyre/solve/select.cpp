@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "spyre/base/error.h"
@@ -10,6 +11,7 @@ namespace spyre::solve {
 namespace {
 
 constexpr int64_t kFirstPackNodes = 2'000;  // for one set that would be the new best, in the first round
+constexpr int kMostUndecided = 32;          // sets of a round
 constexpr int64_t kShrinkNodes = 2'000;     // for one step of shrinking a core
 constexpr int64_t kWholeStates = 1 << 19;  // tables of the whole relaxation, all sections together
 constexpr double kWhole = 1e-9;
@@ -48,6 +50,12 @@ Selection::Selection(const Island& island, SelectTricks tricks)
       implying_[a].push_back(b);
     }
   }
+  bool feasible = true;
+  for (int i = 0; i < n; ++i) {
+    if (island.items[i].fixed >= 0) feasible = feasible && decide(i, Fate::kIn);
+  }
+  SPYRE_CHECK(feasible, "fixed items do not collide");
+  pack_nodes_ = kFirstPackNodes;
 }
 
 void Selection::seed(std::vector<int64_t> offsets) {
@@ -58,21 +66,35 @@ void Selection::seed(std::vector<int64_t> offsets) {
   best_offsets_ = std::move(offsets);
 }
 
+int64_t Selection::all_values() const {
+  return std::accumulate(island_.items.begin(), island_.items.end(), int64_t{0},
+                         [](int64_t sum, const Item& item) { return sum + item.value; });
+}
+
+/// Loads alone would allow it, and most often it works: worth more patience than any smaller set.
+void Selection::pack_everything(Deadline& deadline) {
+  std::vector<int> all(island_.items.size());
+  std::iota(all.begin(), all.end(), 0);
+  Deadline slice(deadline.left() / 4 * 3);
+  const int64_t given = slice.left();
+  pack_nodes_ = std::numeric_limits<int64_t>::max() / 2;
+  try_set(all, slice);
+  pack_nodes_ = kFirstPackNodes;
+  deadline.spend(given - slice.left());
+}
+
 void Selection::run(Deadline& deadline) {
-  bool feasible = true;
-  for (int i = 0; i < std::ssize(island_.items); ++i) {
-    if (island_.items[i].fixed >= 0) feasible = feasible && decide(i, Fate::kIn);
-  }
-  SPYRE_CHECK(feasible, "fixed items do not collide");
   relax(deadline);
   root_bound_ = bound();
+  if (root_bound_ == all_values() && cores_.empty()) pack_everything(deadline);
   // A set that is hard to decide is put off: other sets may be better, and a better best makes it needless.
-  for (pack_nodes_ = kFirstPackNodes; !proven_ && !deadline.passed(); pack_nodes_ *= 8) {
+  while (!proven_ && best_value_ < root_bound_) {
+    undecided_ = 0;
     std::erase_if(cores_, [](const Core& core) { return !core.proven; });
     explore(deadline);
-    const bool decided =
-        std::all_of(cores_.begin(), cores_.end(), [](const Core& core) { return core.proven; });
-    proven_ = decided && !deadline.passed();
+    if (deadline.passed()) break;
+    proven_ = undecided_ == 0;
+    pack_nodes_ *= 8;
   }
   if (best_value_ >= root_bound_) proven_ = true;
 }
@@ -235,6 +257,7 @@ void Selection::try_set(const std::vector<int>& set, Deadline& deadline) {
     return;
   }
   const bool impossible = verdict == PackVerdict::kImpossible;
+  undecided_ += impossible ? 0 : 1;
   cores_.push_back({impossible ? shrink(set, deadline) : set, impossible});
 }
 
@@ -254,7 +277,7 @@ bool Selection::relax_whole(Deadline& deadline) {
 
 void Selection::explore(Deadline& deadline) {
   const size_t mark = decided_.size();
-  while (!deadline.passed() && propagate()) {
+  while (!deadline.passed() && undecided_ < kMostUndecided && propagate()) {
     relax(deadline);
     if (bound() <= best_value_) break;
     if (tricks_.surplus) {

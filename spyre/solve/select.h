@@ -38,7 +38,7 @@ class Selection {
   /// A legal packing known before the search; `offsets` by item, -1 for spilled.
   void seed(std::vector<int64_t> offsets);
 
-  /// Searches until the best is proven or the deadline passes.
+  /// Searches until the best is proven or the deadline passes; called again, it goes on with what it learned.
   void run(Deadline& deadline);
 
   const std::vector<int64_t>& offsets() const { return best_offsets_; }
@@ -55,6 +55,8 @@ class Selection {
     bool proven;  ///< else the packer gave up on them in this round
   };
 
+  int64_t all_values() const;
+  void pack_everything(Deadline& deadline);
   void explore(Deadline& deadline);
   bool propagate();
   bool propagate_loads();
@@ -90,6 +92,7 @@ class Selection {
   int64_t root_bound_ = 0;
   bool proven_ = false;
   int64_t pack_nodes_ = 0;  ///< for one set, in this round
+  int undecided_ = 0;       ///< sets of this round that the packer gave up on
   std::vector<int64_t> load_;
 };
 
