@@ -10,7 +10,7 @@
 namespace spyre::solve {
 namespace {
 
-constexpr int64_t kLargestIsland = 1000;  // items; beyond that one relaxation takes too long
+constexpr int64_t kLargestIsland = 500;  // items; beyond that one relaxation takes too long
 
 std::vector<BufferId> allowed_buffers(const Problem& problem) {
   std::vector<BufferId> ids;
@@ -103,7 +103,8 @@ class Exact : public Solver {
 
  private:
   /// True if the best of every island is proven.
-  static bool run_all(std::vector<std::unique_ptr<IslandSearch>>& searches, Deadline& deadline, Placement& placement) {
+  static bool run_all(std::vector<std::unique_ptr<IslandSearch>>& searches, Deadline& deadline,
+                      Placement& placement) {
     bool proven = true;
     for (const auto& search : searches) {
       proven = search->run(deadline) && proven;

@@ -19,7 +19,8 @@ class Matching {
 
  private:
   bool find_slot(int child) {
-    for (uint64_t left = children_[child].parents & ~tried_; left != 0; left = (left & (left - 1)) & ~tried_) {
+    for (uint64_t left = children_[child].parents & ~tried_; left != 0;
+         left = (left & (left - 1)) & ~tried_) {
       const int parent = std::countr_zero(left);
       tried_ |= uint64_t{1} << parent;
       if (taken_by_[parent] < 0 || find_slot(taken_by_[parent])) {
@@ -43,7 +44,8 @@ int64_t most_room_handed_over(std::vector<HandOver> children) {
                    [](const HandOver& a, const HandOver& b) { return a.room > b.room; });
   Matching matching(children);
   int64_t room = 0;
-  for (int child = 0; child < std::ssize(children); ++child) room += matching.add(child) ? children[child].room : 0;
+  for (int child = 0; child < std::ssize(children); ++child)
+    room += matching.add(child) ? children[child].room : 0;
   return room;
 }
 

@@ -11,9 +11,11 @@ struct HandOver {
   uint64_t parents;
 };
 
-/// The most room that hand-overs can save in one section: a slot goes to one child at most, and a child takes one.
+/// The most room that hand-overs can save in one section: a slot goes to one child at most, and a child takes
+/// one.
 ///
-///     parents P, Q; children a (3, of P), b (2, of P or Q), c (1, of Q)   ->   5: a takes P's slot, b takes Q's
+///     parents P, Q; children a (3, of P), b (2, of P or Q), c (1, of Q)   ->   5: a takes P's slot, b takes
+///     Q's
 int64_t most_room_handed_over(std::vector<HandOver> children);
 
 }  // namespace spyre::solve

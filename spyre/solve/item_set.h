@@ -25,7 +25,8 @@ class ItemSet {
   void insert_common(const ItemSet& a, const ItemSet& b) {
     for (size_t w = 0; w < words_.size(); ++w) words_[w] |= a.words_[w] & b.words_[w];
   }
-  /// Calls visit(item) for each item that both sets hold, in ascending order. `visit` may erase it from either.
+  /// Calls visit(item) for each item that both sets hold, in ascending order. `visit` may erase it from
+  /// either.
   template <typename Visit>
   void each_common(const ItemSet& other, Visit visit) const {
     for (size_t w = 0; w < words_.size(); ++w) {

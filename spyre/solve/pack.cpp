@@ -26,9 +26,9 @@ Packer::Packer(const Island& island, PackTricks tricks)
     : island_(island), tricks_(tricks), state_(island), inference_(state_, tricks_) {}
 
 PackVerdict Packer::pack(const std::vector<int>& chosen, int64_t node_limit, Deadline& deadline) {
-  // Plain orders get ever longer tries: one of them packs most sets, and a set that cannot be packed is seen as such by
-  // the first try that is long enough; half of the nodes are kept for a last one. Between them come short tries in
-  // other orders: luck.
+  // Plain orders get ever longer tries: one of them packs most sets, and a set that cannot be packed is seen
+  // as such by the first try that is long enough; half of the nodes are kept for a last one. Between them
+  // come short tries in other orders: luck.
   int lucky = 0;
   state_.choose(chosen);
   const auto attempt = [&](int order, int64_t nodes) {
@@ -134,8 +134,8 @@ PackVerdict Packer::search_connected(Items open, Deadline& deadline) {
   return verdict;
 }
 
-/// Tries to lay the head alone and in each of its chains. If that is impossible it waits afterwards, unless the failure
-/// has nothing to do with it: then there is no need to try anything else.
+/// Tries to lay the head alone and in each of its chains. If that is impossible it waits afterwards, unless
+/// the failure has nothing to do with it: then there is no need to try anything else.
 PackVerdict Packer::lay_lowest(Items open, int head, Deadline& deadline) {
   ItemSet reason(std::ssize(island_.items));
   for (const Chain& chain : chains_from(head)) {
@@ -153,8 +153,8 @@ PackVerdict Packer::lay_lowest(Items open, int head, Deadline& deadline) {
     state_.undo_to(mark);
     if (verdict == PackVerdict::kGaveUp) return verdict;
     const ItemSet& conflict = inference_.conflict();
-    const bool involved = std::any_of(chain.items.begin(), chain.items.end(),
-                                      [&](int i) { return conflict.contains(i); });
+    const bool involved =
+        std::any_of(chain.items.begin(), chain.items.end(), [&](int i) { return conflict.contains(i); });
     if (tricks_.jump && !involved) return PackVerdict::kImpossible;
     reason |= conflict;
   }

@@ -20,10 +20,10 @@ enum class PackVerdict {
 
 /// Decides whether all chosen items of an island fit together: a complete search.
 ///
-/// Of all packings one has the smallest sum of offsets. In it every item rests on another one or on the ground, and
-/// none could drop; it is enough to look for that one. At each node the lowest item that does not wait is chosen
-/// (pack_state.h has the words). Either it goes below all open items it meets, and is laid on its support; or some of
-/// them goes below it, and it waits:
+/// Of all packings one has the smallest sum of offsets. In it every item rests on another one or on the
+/// ground, and none could drop; it is enough to look for that one. At each node the lowest item that does not
+/// wait is chosen (pack_state.h has the words). Either it goes below all open items it meets, and is laid on
+/// its support; or some of them goes below it, and it waits:
 ///
 ///     node {A, B, C open}
 ///      ├── lay A               B and C go above A
@@ -31,11 +31,11 @@ enum class PackVerdict {
 ///           ├── lay B ...
 ///           └── B waits ...    until nothing is left that could be the lowest
 ///
-/// Each node looks ahead (pack_infer.h). A failure names the laid items it comes from; nodes whose item is not among
-/// them are left without trying their other branch, as it would fail in the same way.
+/// Each node looks ahead (pack_infer.h). A failure names the laid items it comes from; nodes whose item is
+/// not among them are left without trying their other branch, as it would fail in the same way.
 ///
-/// An in-place pair may be laid as one *chain* on a common base, the greater of the two supports; a child is otherwise
-/// laid like any other item. Chains grow along declared pairs.
+/// An in-place pair may be laid as one *chain* on a common base, the greater of the two supports; a child is
+/// otherwise laid like any other item. Chains grow along declared pairs.
 class Packer {
  public:
   explicit Packer(const Island& island, PackTricks tricks = {});
@@ -80,10 +80,11 @@ class Packer {
   PackState state_;
   PackInference inference_;
   std::vector<int> rank_;
-  /// The open items of every node on the path, one list after the other; never grows beyond what is reserved, so spans
-  /// stay valid.
+  /// The open items of every node on the path, one list after the other; never grows beyond what is reserved,
+  /// so spans stay valid.
   std::vector<int> open_items_;
-  std::unordered_set<Fingerprint, FingerprintHash> hopeless_;  ///< parts that could not be packed, of this try
+  std::unordered_set<Fingerprint, FingerprintHash>
+      hopeless_;  ///< parts that could not be packed, of this try
   int64_t nodes_left_ = 0;
 };
 

@@ -55,8 +55,9 @@ void PackInference::end_explanation() {
   touched_.clear();
 }
 
-/// A waiting item lies on the top of an open one that it meets, or that its chain meets, or where a parent lies. Both
-/// are settled in ascending order, as in Dijkstra's algorithm: what comes first is the lowest that is possible.
+/// A waiting item lies on the top of an open one that it meets, or that its chain meets, or where a parent
+/// lies. Both are settled in ascending order, as in Dijkstra's algorithm: what comes first is the lowest that
+/// is possible.
 bool PackInference::find_least(std::span<const int> open) {
   events_.clear();
   int64_t unlifted = 0;
@@ -224,8 +225,8 @@ void PackInference::blame_section(int t) {
   end_explanation();
 }
 
-/// Of all packings one has the smallest sum of offsets; in it no item could drop. An item that waits is above its
-/// support, so some open one lies in the way of dropping there.
+/// Of all packings one has the smallest sum of offsets; in it no item could drop. An item that waits is above
+/// its support, so some open one lies in the way of dropping there.
 bool PackInference::waiting_ones_are_held_up(std::span<const int> open) {
   for (const int i : open) {
     if (!state_.waits(i) || !state_.single(i) || state_.item(i).fixed >= 0) continue;
@@ -244,7 +245,8 @@ bool PackInference::waiting_ones_are_held_up(std::span<const int> open) {
   return true;
 }
 
-/// An item that leaves too little room above itself for a whole section is not the lowest there. True if one was found.
+/// An item that leaves too little room above itself for a whole section is not the lowest there. True if one
+/// was found.
 bool PackInference::make_low_ones_wait(std::span<const int> open) {
   bool found = false;
   for (const int i : open) {

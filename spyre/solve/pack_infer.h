@@ -16,17 +16,18 @@ struct PackTricks {
   bool lift = true;       ///< an item that waits goes above the lowest top that can come under it
   bool dominance = true;  ///< an item that waits could otherwise drop: something must be in its way
   bool memory = true;     ///< a part that could not be packed is recognised when it comes back
-  bool jump = true;       ///< a failure that a laid item has no part in is not repaired by laying it elsewhere
+  bool jump = true;  ///< a failure that a laid item has no part in is not repaired by laying it elsewhere
 };
 
 /// Looks ahead from a state: can the open items still be packed above what is laid?
 ///
-/// Each open item gets a *least* offset: its support or, when it waits, the lowest top that can come under it. In
-/// every section the items must then fit one above the other:
+/// Each open item gets a *least* offset: its support or, when it waits, the lowest top that can come under
+/// it. In every section the items must then fit one above the other:
 ///
 ///     least 0, 0, 5; sizes 2, 1, 4; height 8     0..2, 2..3, (idle) 5..9: does not fit
 ///
-/// When the answer is no, `conflict` names laid items that suffice: as long as they lie where they do, it stays no.
+/// When the answer is no, `conflict` names laid items that suffice: as long as they lie where they do, it
+/// stays no.
 class PackInference {
  public:
   PackInference(PackState& state, const PackTricks& tricks);
@@ -70,13 +71,14 @@ class PackInference {
   std::vector<int64_t> least_;
   ItemSet unlifted_;
   std::vector<Event> events_;  ///< a heap, earliest first
-  /// Open items by least offset. Behind the items come the sections: children there that no parent can make room for.
+  /// Open items by least offset. Behind the items come the sections: children there that no parent can make
+  /// room for.
   std::vector<std::pair<int64_t, int>> by_least_;
-  std::vector<int64_t> crowded_;            ///< by section: the room of those children
+  std::vector<int64_t> crowded_;             ///< by section: the room of those children
   std::vector<std::pair<int, int>> guests_;  ///< (section, child) of children that may take over a slot
-  std::vector<int64_t> reach_, load_;       ///< by section: where its items end at least, and their sum
-  std::vector<int64_t> explained_;          ///< by item: up to which offset its least is explained
-  std::vector<int> touched_;                ///< items with `explained_` set
+  std::vector<int64_t> reach_, load_;        ///< by section: where its items end at least, and their sum
+  std::vector<int64_t> explained_;           ///< by item: up to which offset its least is explained
+  std::vector<int> touched_;                 ///< items with `explained_` set
 };
 
 }  // namespace spyre::solve

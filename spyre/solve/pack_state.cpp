@@ -43,8 +43,10 @@ void PackState::choose(const std::vector<int>& chosen) {
     }
   };
   for (const int i : chosen) {
-    collect(i, [](const Item& of) { return std::span(of.parents); }, ancestors_[i]);
-    collect(i, [](const Item& of) { return std::span(of.children); }, descendants_[i]);
+    collect(
+        i, [](const Item& of) { return std::span(of.parents); }, ancestors_[i]);
+    collect(
+        i, [](const Item& of) { return std::span(of.children); }, descendants_[i]);
     heads_around_[i] = around_chains_[i] = neighbour_set_[i];
   }
   for (const int i : chosen) {

@@ -8,17 +8,17 @@
 
 namespace spyre::solve {
 
-/// What is known at one node of the packer's search: which items are laid and where, and what that means for the
-/// *open* ones, those not laid yet.
+/// What is known at one node of the packer's search: which items are laid and where, and what that means for
+/// the *open* ones, those not laid yet.
 ///
 ///     offset                      laid: A, B. Supports: C 3, D 1, E 0.
 ///      3 |    :  C  :
-///      2 |  +---+   :             An open item's *support* is the lowest offset above everything laid in its way.
-///      1 |  | B |---+ D :         Items are only ever laid on their support, so an item that is laid goes below
-///      0 +--+---+-A-+---+--E--    all open ones it meets.
+///      2 |  +---+   :             An open item's *support* is the lowest offset above everything laid in its
+///      way. 1 |  | B |---+ D :         Items are only ever laid on their support, so an item that is laid
+///      goes below 0 +--+---+-A-+---+--E--    all open ones it meets.
 ///
-/// An item *waits* when it is known that some open item it meets goes below it. The fact holds until one of those is
-/// laid. Each comes with its reason: the laid items without which it might be false.
+/// An item *waits* when it is known that some open item it meets goes below it. The fact holds until one of
+/// those is laid. Each comes with its reason: the laid items without which it might be false.
 ///
 /// Changes are recorded on a trail and undone in reverse.
 class PackState {
@@ -42,7 +42,8 @@ class PackState {
   const std::vector<int>& neighbours(int i) const { return neighbours_[i]; }
   const ItemSet& neighbour_set(int i) const { return neighbour_set_[i]; }
   const ItemSet& laid() const { return laid_; }
-  /// The chosen items that a chain starting with i could hold: i, its children, their children; and whom these meet.
+  /// The chosen items that a chain starting with i could hold: i, its children, their children; and whom
+  /// these meet.
   const std::vector<int>& descendants(int i) const { return descendants_[i]; }
   const ItemSet& around_chains(int i) const { return around_chains_[i]; }
   /// The items whose chains may meet i.
@@ -80,7 +81,7 @@ class PackState {
   std::vector<std::vector<int>> twins_, ancestors_, descendants_;
   std::vector<int64_t> offset_, support_;
   std::vector<int> supporter_;
-  std::vector<int> reason_;  ///< index of the reason to wait, or -1
+  std::vector<int> reason_;       ///< index of the reason to wait, or -1
   std::vector<ItemSet> reasons_;  ///< a stack; what lies above the count is kept for its memory
   int reason_count_ = 0;
   ItemSet laid_;

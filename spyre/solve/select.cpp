@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kFirstPackNodes = 2'000;  // for one set that would be the new best, in the first round
 constexpr int kMostUndecided = 32;          // sets of a round
 constexpr int64_t kShrinkNodes = 2'000;     // for one step of shrinking a core
-constexpr int64_t kWholeStates = 1 << 19;  // tables of the whole relaxation, all sections together
+constexpr int64_t kWholeStates = 1 << 19;   // tables of the whole relaxation, all sections together
 constexpr double kWhole = 1e-9;
 
 /// Whether a packing with `b` but without `a` is never better than the one with `a` in b's place.

@@ -63,14 +63,14 @@ std::vector<int64_t> WholeRelaxation::advance(Section& section, const std::vecto
   return value;
 }
 
-/// Marks the sets that the section has no room for. Children that begin here need none where a kept parent hands its
-/// slot over.
+/// Marks the sets that the section has no room for. Children that begin here need none where a kept parent
+/// hands its slot over.
 void WholeRelaxation::drop_overfull(int t, const std::vector<Fate>& fate, std::vector<int64_t>& value) const {
   const Section& section = sections_[t];
   int64_t always = 0;
-  std::vector<int64_t> room;    // by place
-  std::vector<Guest> guests;    // children that may take over
-  std::vector<Host> hosts;      // their parents
+  std::vector<int64_t> room;  // by place
+  std::vector<Guest> guests;  // children that may take over
+  std::vector<Host> hosts;    // their parents
   const auto place_of = [&](int i) -> int {
     const auto found = std::find(section.live.begin(), section.live.end(), i);
     return found == section.live.end() ? -1 : int(found - section.live.begin());
@@ -79,7 +79,8 @@ void WholeRelaxation::drop_overfull(int t, const std::vector<Fate>& fate, std::v
     Guest guest{place_of(i), {island_.items[i].room, 0}};
     for (const int parent : island_.items[i].parents) {
       if (fate[parent] == Fate::kOut) continue;
-      const auto host = std::find_if(hosts.begin(), hosts.end(), [&](const Host& h) { return h.item == parent; });
+      const auto host =
+          std::find_if(hosts.begin(), hosts.end(), [&](const Host& h) { return h.item == parent; });
       guest.hand_over.parents |= uint64_t{1} << ((host - hosts.begin()) % 64);
       if (host == hosts.end()) hosts.push_back({parent, place_of(parent)});
     }

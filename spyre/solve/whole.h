@@ -39,8 +39,8 @@ class WholeRelaxation {
     std::vector<uint32_t> origin;  ///< by set of staying items: the best set before
   };
 
-  /// A child in its first section, and a parent it may take over from. `place` among the live items, or -1 for one
-  /// that is kept for sure.
+  /// A child in its first section, and a parent it may take over from. `place` among the live items, or -1
+  /// for one that is kept for sure.
   struct Guest {
     int place;
     HandOver hand_over;
