@@ -1,10 +1,10 @@
 // How fast buffers are placed, and how good the placements are.
 //
-//   solve_bench [--rounds 3] [--largest 10000] [--corpus tests/corpus/placement]
+//   solve_bench [--rounds 3] [--largest 10000] [--budget 4000000000] [--corpus tests/corpus/placement]
 //
 // Every placement is judged by the validator before a number is printed.
 //
-//   public instances    every buffer fits in the file's capacity; time to find out how
+//   public instances    every buffer fits in the file's capacity; time to find out how, within the budget
 //   scaling             random problems whose capacity is 60 % of the peak of live bytes, so that not
 //   everything fits
 //
@@ -34,12 +34,13 @@ struct Timed {
   double median_ms, half_range_ms;
 };
 
-Timed time_solver(const Problem& problem, std::string_view solver, int rounds) {
+Timed time_solver(const Problem& problem, std::string_view solver, int rounds,
+                  Deadline deadline = Deadline()) {
   Timed timed;
   std::vector<double> ms;
   for (int round = 0; round < rounds; ++round) {
     const auto start = std::chrono::steady_clock::now();
-    timed.solution = place(problem, solver).value();
+    timed.solution = place(problem, solver, deadline).value();
     ms.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
   }
   const Status verdict = validate(problem, timed.solution.placement);
@@ -50,7 +51,7 @@ Timed time_solver(const Problem& problem, std::string_view solver, int rounds) {
   return timed;
 }
 
-void public_instances(const std::string& folder, int rounds) {
+void public_instances(const std::string& folder, int rounds, Deadline deadline) {
   std::vector<std::filesystem::path> paths;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() == ".csv") paths.push_back(entry.path());
@@ -61,7 +62,7 @@ void public_instances(const std::string& folder, int rounds) {
     const Bytes capacity(std::stoll(path.stem().extension().string().substr(1)));
     const Problem problem =
         parse_allocation_csv(read_text(path).value(), path.string(), capacity, Bytes(1)).value();
-    const Timed timed = time_solver(problem, "portfolio", rounds);
+    const Timed timed = time_solver(problem, "portfolio", rounds, deadline);
     const auto& offsets = timed.solution.placement.offset;
     const auto placed =
         std::count_if(offsets.begin(), offsets.end(), [](const auto& o) { return o.has_value(); });
@@ -100,12 +101,14 @@ void scaling(int largest, int rounds) {
 int main(int argc, char** argv) {
   CLI::App app("How fast buffers are placed, and how good the placements are.", "solve_bench");
   int rounds = 3, largest = 10'000;
+  int64_t budget = 4'000'000'000;
   std::string corpus = "tests/corpus/placement";
   app.add_option("--rounds", rounds, "Runs of each case")->capture_default_str();
   app.add_option("--largest", largest, "Most buffers of the scaling table")->capture_default_str();
+  app.add_option("--budget", budget, "Work units for a public instance")->capture_default_str();
   app.add_option("--corpus", corpus, "Folder with the public instances")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
-  spyre::solve::public_instances(corpus + "/minimalloc", rounds);
+  spyre::solve::public_instances(corpus + "/minimalloc", rounds, spyre::solve::Deadline(budget));
   spyre::solve::scaling(largest, rounds);
   return 0;
 }

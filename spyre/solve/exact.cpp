@@ -1,6 +1,8 @@
 #include "spyre/solve/exact.h"
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 
 #include "spyre/solve/improve.h"
 #include "spyre/solve/solvers.h"
@@ -8,7 +10,7 @@
 namespace spyre::solve {
 namespace {
 
-constexpr int64_t kLargestIsland = 1000;  // items; beyond that one relaxation takes too long
+constexpr int64_t kLargestIsland = 500;  // items; beyond that one relaxation takes too long
 
 std::vector<BufferId> allowed_buffers(const Problem& problem) {
   std::vector<BufferId> ids;
@@ -18,13 +20,52 @@ std::vector<BufferId> allowed_buffers(const Problem& problem) {
   return ids;
 }
 
-/// The offsets a placement gives to an island's items.
-std::vector<int64_t> offsets_on(const Island& island, const Placement& placement) {
-  std::vector<int64_t> offsets;
-  for (const Item& item : island.items)
-    offsets.push_back(placement.offset[item.id].value_or(Bytes(-1)).count());
-  return offsets;
-}
+/// One island, and the search that is under way on it. Stays where it is: the search refers to the island.
+class IslandSearch {
+ public:
+  IslandSearch(Island island, const SelectTricks& tricks) : island_(std::move(island)), tricks_(tricks) {
+    for (const Item& item : island_.items) all_ += item.value;
+  }
+
+  int64_t size() const { return std::ssize(island_.items); }
+
+  /// Takes a placement's part in this island if it is the best so far.
+  void seed(const Placement& placement) {
+    std::vector<int64_t> offsets;
+    int64_t value = 0;
+    for (const Item& item : island_.items) {
+      offsets.push_back(placement.offset[item.id].value_or(Bytes(-1)).count());
+      value += offsets.back() >= 0 ? item.value : 0;
+    }
+    if (value > value_) value_ = value, offsets_ = std::move(offsets);
+  }
+
+  /// Searches on; true when the best is proven.
+  bool run(Deadline& deadline) {
+    if (value_ == all_) return true;
+    if (size() > kLargestIsland) return false;
+    if (!selection_.has_value()) selection_.emplace(island_, tricks_);
+    selection_->seed(offsets_);
+    selection_->run(deadline);
+    offsets_ = selection_->offsets();
+    value_ = selection_->value();
+    return selection_->proven();
+  }
+
+  void write(Placement& placement) const {
+    for (size_t i = 0; i < offsets_.size(); ++i) {
+      const bool kept = offsets_[i] >= 0;
+      placement.offset[island_.items[i].id] = kept ? std::optional(Bytes(offsets_[i])) : std::nullopt;
+    }
+  }
+
+ private:
+  Island island_;
+  SelectTricks tricks_;
+  std::optional<Selection> selection_;
+  std::vector<int64_t> offsets_;
+  int64_t value_ = -1, all_ = 0;
+};
 
 class Exact : public Solver {
  public:
@@ -38,46 +79,38 @@ class Exact : public Solver {
       deadline.spend(found.work);
       seeds.push_back(found.placement);
     }
-    std::vector<Island> islands = cut_islands(problem, allowed_buffers(problem));
-    std::stable_sort(islands.begin(), islands.end(),
-                     [](const Island& a, const Island& b) { return a.items.size() < b.items.size(); });
-    Solution solution{.placement = Placement{std::vector<std::optional<Bytes>>(problem.buffers.size())},
-                      .optimal = true};
-    // Half of the work is kept for windows, unless the search of whole islands ends before.
-    Deadline whole(deadline.left() / 2);
-    const int64_t given = whole.left();
-    for (const Island& island : islands) {
-      std::vector<int64_t> best(island.items.size(), -1);
-      solution.optimal = search_island(island, seeds, whole, best) && solution.optimal;
-      for (size_t i = 0; i < best.size(); ++i) {
-        if (best[i] >= 0) solution.placement.offset[island.items[i].id] = Bytes(best[i]);
-      }
+    std::vector<std::unique_ptr<IslandSearch>> searches;
+    for (Island& island : cut_islands(problem, allowed_buffers(problem))) {
+      searches.push_back(std::make_unique<IslandSearch>(std::move(island), tricks_));
+      for (const Placement& seed : seeds) searches.back()->seed(seed);
     }
-    deadline.spend(given - whole.left());
-    if (!solution.optimal) improve_by_windows(problem, solution.placement, tricks_, deadline);
+    std::stable_sort(searches.begin(), searches.end(),
+                     [](const auto& a, const auto& b) { return a->size() < b->size(); });
+    Solution solution{.placement = Placement{std::vector<std::optional<Bytes>>(problem.buffers.size())}};
+    // Windows may find what the search of whole islands has not, and then it goes on from there.
+    Deadline half(deadline.left() / 2);
+    const int64_t given = half.left();
+    solution.optimal = run_all(searches, half, solution.placement);
+    deadline.spend(given - half.left());
+    if (!solution.optimal) {
+      improve_by_windows(problem, solution.placement, tricks_, deadline);
+      for (const auto& search : searches) search->seed(solution.placement);
+      solution.optimal = run_all(searches, deadline, solution.placement);
+    }
     solution.work = units - deadline.left();
     return solution;
   }
 
  private:
-  /// The best packing found for an island, by item; true if it is proven best.
-  bool search_island(const Island& island, const std::vector<Placement>& seeds, Deadline& deadline,
-                     std::vector<int64_t>& best) const {
-    int64_t best_value = -1, all = 0;
-    for (const Item& item : island.items) all += item.value;
-    for (const Placement& seed : seeds) {
-      std::vector<int64_t> offsets = offsets_on(island, seed);
-      int64_t value = 0;
-      for (size_t i = 0; i < offsets.size(); ++i) value += offsets[i] >= 0 ? island.items[i].value : 0;
-      if (value > best_value) best_value = value, best = std::move(offsets);
+  /// True if the best of every island is proven.
+  static bool run_all(std::vector<std::unique_ptr<IslandSearch>>& searches, Deadline& deadline,
+                      Placement& placement) {
+    bool proven = true;
+    for (const auto& search : searches) {
+      proven = search->run(deadline) && proven;
+      search->write(placement);
     }
-    if (best_value == all) return true;
-    if (std::ssize(island.items) > kLargestIsland) return false;
-    Selection selection(island, tricks_);
-    selection.seed(best);
-    selection.run(deadline);
-    best = selection.offsets();
-    return selection.proven();
+    return proven;
   }
 
   SelectTricks tricks_;

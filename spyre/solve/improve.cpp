@@ -5,8 +5,13 @@
 namespace spyre::solve {
 namespace {
 
-constexpr int kFreeBuffers = 28;            // in one window: small enough to be searched to the end
-constexpr int64_t kWindowWork = 1'500'000;  // units for one window
+/// How large windows are, and how long one is searched.
+struct WindowSize {
+  int64_t free_buffers;
+  int64_t work;
+};
+
+constexpr WindowSize kSmallest = {28, 400'000};  // often searched to the end
 
 /// The buffers of a window, as a problem of their own.
 struct Window {
@@ -29,7 +34,7 @@ class WindowSearch {
   }
 
   /// One round over all spilled buffers, dearest first. True if something was gained.
-  bool round() {
+  bool round(WindowSize size) {
     std::vector<BufferId> spilled;
     for (const BufferId i : by_begin_) {
       if (!placement_.offset[i].has_value() && problem_.buffers[i].saves > Bytes(0)) spilled.push_back(i);
@@ -40,7 +45,8 @@ class WindowSearch {
     bool gained = false;
     for (const BufferId i : spilled) {
       if (deadline_.passed()) break;
-      if (!placement_.offset[i].has_value() && search(open_window(problem_.buffers[i].live))) gained = true;
+      if (!placement_.offset[i].has_value() && search(open_window(problem_.buffers[i].live, size), size))
+        gained = true;
     }
     return gained;
   }
@@ -68,10 +74,10 @@ class WindowSearch {
   }
 
   /// Grows the span evenly while few enough buffers live wholly inside.
-  Window open_window(Lifetime span) {
+  Window open_window(Lifetime span, WindowSize size) {
     for (Step more(1); more < Step(1 << 20); more += more) {
       const Lifetime wider = {span.begin - more, span.end + more};
-      if (free_inside(wider) > kFreeBuffers) break;
+      if (free_inside(wider) > size.free_buffers) break;
       span = wider;
     }
     Window window{.problem = {.capacity = problem_.capacity}};
@@ -100,7 +106,7 @@ class WindowSearch {
     return window;
   }
 
-  bool search(const Window& window) {
+  bool search(const Window& window, WindowSize size) {
     std::vector<BufferId> all(window.ids.size());
     for (BufferId i = 0; i < std::ssize(all); ++i) all[i] = i;
     bool gained = false;
@@ -112,7 +118,7 @@ class WindowSearch {
       }
       selection.seed(std::move(now));
       const int64_t before = selection.value();
-      Deadline slice(std::min(kWindowWork, deadline_.left()));
+      Deadline slice(std::min(size.work, deadline_.left()));
       const int64_t given = slice.left();
       selection.run(slice);
       deadline_.spend(given - slice.left() + std::ssize(island.items) * std::ssize(island.items));
@@ -140,7 +146,11 @@ class WindowSearch {
 void improve_by_windows(const Problem& problem, Placement& placement, const SelectTricks& tricks,
                         Deadline& deadline) {
   WindowSearch search(problem, placement, tricks, deadline);
-  while (!deadline.passed() && search.round()) {
+  const int64_t largest = std::max(kSmallest.free_buffers, std::ssize(problem.buffers) / 2);
+  for (WindowSize size = kSmallest; size.free_buffers <= largest;
+       size = {size.free_buffers * 2, size.work * 4}) {
+    while (!deadline.passed() && search.round(size)) {
+    }
   }
 }
 

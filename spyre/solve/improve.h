@@ -14,7 +14,8 @@ namespace spyre::solve {
 ///     |  fixed  :  free   free  :  fixed  |
 ///     |---------:  ? spilled ?  :---------|      the window around one spilled buffer
 ///
-/// For problems too large to search as a whole. Never makes a placement worse.
+/// When no small window helps any more, larger ones are tried. For problems too large to search as a whole.
+/// Never makes a placement worse.
 void improve_by_windows(const Problem& problem, Placement& placement, const SelectTricks& tricks,
                         Deadline& deadline);
 

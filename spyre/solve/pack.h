@@ -1,20 +1,16 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "spyre/solve/deadline.h"
+#include "spyre/solve/pack_infer.h"
+#include "spyre/solve/pack_state.h"
 #include "spyre/solve/sections.h"
 
 namespace spyre::solve {
-
-/// Which inferences the packer uses. Switching one off costs time, never an answer; tests prove that.
-struct PackTricks {
-  bool decompose = true;  ///< items that no longer share a section with the others are packed on their own
-  bool ordered = true;    ///< items are laid in ascending (offset, rank): one sequence per packing, not n!
-  bool dominance = true;  ///< never lay an item above a hole that another one fills (needs `ordered`)
-  bool floors = true;  ///< items skipped at this height must find a higher support; sections must hold them
-};
 
 enum class PackVerdict {
   kPacked,      ///< offsets found
@@ -24,14 +20,19 @@ enum class PackVerdict {
 
 /// Decides whether all chosen items of an island fit together: a complete search.
 ///
-/// Vocabulary. The *support* of an open (not yet laid) item is the lowest offset at which nothing laid so far
-/// is in its way: it rests on the highest top in its sections. Items are only ever laid on their support:
+/// Of all packings one has the smallest sum of offsets. In it every item rests on another one or on the
+/// ground, and none could drop; it is enough to look for that one. At each node the lowest item that does not
+/// wait is chosen (pack_state.h has the words). Either it goes below all open items it meets, and is laid on
+/// its support; or some of them goes below it, and it waits:
 ///
-///     offset                      laid: A, B. Supports: C 3, D 1, E 0.
-///      3 |    :  C  :             Of all packings one has the smallest sum of offsets. In it every item
-///      rests on 2 |  +---+   :             its support, and no item could drop into a hole. So it is enough
-///      to try those 1 |  | B |---+ D :         packings, laid in ascending offset: after C at 3, E can no
-///      longer go to 0. 0 +--+---+-A-+---+--E--
+///     node {A, B, C open}
+///      ├── lay A               B and C go above A
+///      └── A waits             so A lies above B's or C's top
+///           ├── lay B ...
+///           └── B waits ...    until nothing is left that could be the lowest
+///
+/// Each node looks ahead (pack_infer.h). A failure names the laid items it comes from; nodes whose item is
+/// not among them are left without trying their other branch, as it would fail in the same way.
 ///
 /// An in-place pair may be laid as one *chain* on a common base, the greater of the two supports; a child is
 /// otherwise laid like any other item. Chains grow along declared pairs.
@@ -43,53 +44,48 @@ class Packer {
   PackVerdict pack(const std::vector<int>& chosen, int64_t node_limit, Deadline& deadline);
 
   /// After kPacked: the offset of each chosen item, by item index.
-  int64_t offset(int item) const { return offset_[item]; }
+  int64_t offset(int item) const { return state_.offset(item); }
 
  private:
-  struct Move {
+  using Items = std::span<const int>;  ///< sorted by first section
+  struct Chain {
+    std::vector<int> items;
     int64_t base;
-    int rank;
-    std::vector<int> chain;
   };
-  struct Frontier {
-    int64_t base = 0;
-    int rank = -1;
+  /// What the search below a node depends on, as 128 bits of hash.
+  struct Fingerprint {
+    uint64_t a, b;
+    friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
+  };
+  struct FingerprintHash {
+    size_t operator()(const Fingerprint& print) const { return print.a; }
   };
 
-  void rank_items(const std::vector<int>& chosen, int attempt);
-  PackVerdict pack_in_order(const std::vector<int>& chosen, Deadline& deadline);
-  PackVerdict search(std::vector<int> open, Frontier last, Deadline& deadline);
-  PackVerdict search_parts(const std::vector<int>& open, Frontier last, Deadline& deadline);
-  PackVerdict search_moves(const std::vector<int>& open, Frontier last, Deadline& deadline);
-  bool sections_hold(const std::vector<int>& open, Frontier last);
-  bool frontier_leaves_room(const std::vector<int>& open, Frontier last);
-  bool lift_waiting(const std::vector<int>& open, Frontier last, bool& raised);
-  bool loads_fit(const std::vector<int>& open);
-  bool waits(int item, Frontier last) const;
-  bool may_take_over(int child) const;
-  std::vector<Move> moves(const std::vector<int>& open, Frontier last) const;
-  void extend_chain(Move move, std::vector<Move>& out) const;
-  void lay(const Move& move);
-  void take_back(const Move& move);
-  void restore_supports();
-  void reopen(int item);
-  void change_open_load(int item, int64_t bytes);
+  PackVerdict pack_in_order(const std::vector<int>& chosen, int order, int64_t nodes, Deadline& deadline);
+  PackVerdict search(Items open, Deadline& deadline);
+  PackVerdict search_parts(std::vector<Items> parts, Deadline& deadline);
+  PackVerdict search_connected(Items open, Deadline& deadline);
+  PackVerdict lay_lowest(Items open, int head, Deadline& deadline);
+  std::vector<Items> cut_parts(Items open) const;
+  int lowest(Items open) const;
+  std::vector<Chain> chains_from(int head) const;
+  void extend_chain(Chain chain, std::vector<Chain>& out) const;
+  bool fits(const Chain& chain) const;
+  void make_wait(int head, const ItemSet& reason);
+  Fingerprint fingerprint(Items open) const;
+  void blame_all_around(Items open);
 
   const Island& island_;
   PackTricks tricks_;
-  std::vector<std::vector<int>> neighbours_;  ///< items that share a section
-  std::vector<int64_t> offset_;               ///< -1: open
-  std::vector<int64_t> support_;
-  std::vector<bool> taking_part_;
+  PackState state_;
+  PackInference inference_;
   std::vector<int> rank_;
-  std::vector<int64_t> open_load_;              ///< room that open items certainly need, by section
-  std::vector<int64_t> blame_;                  ///< how often a section was too small, by section
-  std::vector<std::pair<int, int64_t>> trail_;  ///< supports to restore
-  std::vector<size_t> trail_marks_;
+  /// The open items of every node on the path, one list after the other; never grows beyond what is reserved,
+  /// so spans stay valid.
+  std::vector<int> open_items_;
+  std::unordered_set<Fingerprint, FingerprintHash>
+      hopeless_;  ///< parts that could not be packed, of this try
   int64_t nodes_left_ = 0;
-  // Scratch of one node.
-  std::vector<int64_t> least_, load_, lowest_, top1_, top2_;
-  std::vector<int> top1_of_;
 };
 
 }  // namespace spyre::solve

@@ -29,6 +29,7 @@ Island make_island(const Problem& problem, const std::vector<BufferId>& members)
     Item item{.id = id,
               .begin = section(b.live.begin),
               .end = section(b.live.end),
+              .life = b.live.length(),
               .size = b.size.count(),
               .align = b.align.count(),
               .value = b.saves.count(),

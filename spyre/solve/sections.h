@@ -12,6 +12,7 @@ namespace spyre::solve {
 struct Item {
   BufferId id;     ///< in the problem it came from
   int begin, end;  ///< sections, half-open
+  int64_t life;    ///< steps
   int64_t size, align, value;
   int64_t room;               ///< size rounded up to the island's unit: nobody else can use the rest
   int64_t fixed = -1;         ///< offset, or -1

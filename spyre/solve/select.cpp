@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "spyre/base/error.h"
@@ -9,9 +10,10 @@
 namespace spyre::solve {
 namespace {
 
-constexpr int64_t kPackNodes = 400'000;    // for one set that would be the new best
-constexpr int64_t kShrinkNodes = 4'000;    // for one step of shrinking a core
-constexpr int64_t kWholeStates = 1 << 19;  // tables of the whole relaxation, all sections together
+constexpr int64_t kFirstPackNodes = 2'000;  // for one set that would be the new best, in the first round
+constexpr int kMostUndecided = 32;          // sets of a round
+constexpr int64_t kShrinkNodes = 2'000;     // for one step of shrinking a core
+constexpr int64_t kWholeStates = 1 << 19;   // tables of the whole relaxation, all sections together
 constexpr double kWhole = 1e-9;
 
 /// Whether a packing with `b` but without `a` is never better than the one with `a` in b's place.
@@ -48,6 +50,12 @@ Selection::Selection(const Island& island, SelectTricks tricks)
       implying_[a].push_back(b);
     }
   }
+  bool feasible = true;
+  for (int i = 0; i < n; ++i) {
+    if (island.items[i].fixed >= 0) feasible = feasible && decide(i, Fate::kIn);
+  }
+  SPYRE_CHECK(feasible, "fixed items do not collide");
+  pack_nodes_ = kFirstPackNodes;
 }
 
 void Selection::seed(std::vector<int64_t> offsets) {
@@ -58,16 +66,36 @@ void Selection::seed(std::vector<int64_t> offsets) {
   best_offsets_ = std::move(offsets);
 }
 
+int64_t Selection::all_values() const {
+  return std::accumulate(island_.items.begin(), island_.items.end(), int64_t{0},
+                         [](int64_t sum, const Item& item) { return sum + item.value; });
+}
+
+/// Loads alone would allow it, and most often it works: worth more patience than any smaller set.
+void Selection::pack_everything(Deadline& deadline) {
+  std::vector<int> all(island_.items.size());
+  std::iota(all.begin(), all.end(), 0);
+  Deadline slice(deadline.left() / 4 * 3);
+  const int64_t given = slice.left();
+  pack_nodes_ = std::numeric_limits<int64_t>::max() / 2;
+  try_set(all, slice);
+  pack_nodes_ = kFirstPackNodes;
+  deadline.spend(given - slice.left());
+}
+
 void Selection::run(Deadline& deadline) {
-  bool feasible = true;
-  for (int i = 0; i < std::ssize(island_.items); ++i) {
-    if (island_.items[i].fixed >= 0) feasible = feasible && decide(i, Fate::kIn);
-  }
-  SPYRE_CHECK(feasible, "fixed items do not collide");
   relax(deadline);
   root_bound_ = bound();
-  explore(deadline);
-  proven_ = !cut_short_ && !deadline.passed();
+  if (root_bound_ == all_values() && cores_.empty()) pack_everything(deadline);
+  // A set that is hard to decide is put off: other sets may be better, and a better best makes it needless.
+  while (!proven_ && best_value_ < root_bound_) {
+    undecided_ = 0;
+    std::erase_if(cores_, [](const Core& core) { return !core.proven; });
+    explore(deadline);
+    if (deadline.passed()) break;
+    proven_ = undecided_ == 0;
+    pack_nodes_ *= 8;
+  }
   if (best_value_ >= root_bound_) proven_ = true;
 }
 
@@ -116,7 +144,7 @@ bool Selection::propagate_cores() {
   for (const Core& core : cores_) {
     int open = -1, open_count = 0;
     bool harmless = false;
-    for (const int i : core) {
+    for (const int i : core.items) {
       harmless = harmless || fate_[i] == Fate::kOut;
       if (fate_[i] == Fate::kOpen) open = i, ++open_count;
     }
@@ -150,13 +178,13 @@ int64_t Selection::bound() const {
   std::vector<bool> counted(island_.items.size(), false);
   for (const Core& core : cores_) {
     double least = 1e300;
-    for (const int i : core) {
+    for (const int i : core.items) {
       if (fate_[i] == Fate::kOut || counted[i]) least = 0;
       if (fate_[i] == Fate::kOpen) least = std::min(least, std::max(0.0, fluid_.surplus(i)));
     }
     if (least <= 0 || least == 1e300) continue;
     bound -= least;
-    for (const int i : core) counted[i] = true;
+    for (const int i : core.items) counted[i] = true;
   }
   return whole_values(bound);
 }
@@ -192,28 +220,28 @@ int Selection::fractional_item() const {
 
 const Selection::Core* Selection::violated_core(const std::vector<bool>& kept) const {
   for (const Core& core : cores_) {
-    if (std::all_of(core.begin(), core.end(), [&](int i) { return kept[i]; })) return &core;
+    if (std::all_of(core.items.begin(), core.items.end(), [&](int i) { return kept[i]; })) return &core;
   }
   return nullptr;
 }
 
 int Selection::undecided_of(const Core& core) const {
   int best = -1;
-  for (const int i : core) {
+  for (const int i : core.items) {
     if (fate_[i] == Fate::kOpen && (best < 0 || fluid_.surplus(i) < fluid_.surplus(best))) best = i;
   }
   return best;
 }
 
-Selection::Core Selection::shrink(const std::vector<int>& set, Deadline& deadline) {
+std::vector<int> Selection::shrink(const std::vector<int>& set, Deadline& deadline) {
   if (!tricks_.learn) return set;
   // Cheap items first: a core of dear ones takes more off the bound.
   std::vector<int> order = set;
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return fluid_.surplus(a) < fluid_.surplus(b); });
-  Core core = set;
+  std::vector<int> core = set;
   for (const int item : order) {
-    Core without = core;
+    std::vector<int> without = core;
     std::erase(without, item);
     if (packer_.pack(without, kShrinkNodes, deadline) == PackVerdict::kImpossible) core = std::move(without);
   }
@@ -221,15 +249,16 @@ Selection::Core Selection::shrink(const std::vector<int>& set, Deadline& deadlin
 }
 
 void Selection::try_set(const std::vector<int>& set, Deadline& deadline) {
-  const PackVerdict verdict = packer_.pack(set, kPackNodes, deadline);
+  const PackVerdict verdict = packer_.pack(set, pack_nodes_, deadline);
   if (verdict == PackVerdict::kPacked) {
     std::vector<int64_t> offsets(island_.items.size(), -1);
     for (const int i : set) offsets[i] = packer_.offset(i);
     seed(std::move(offsets));
     return;
   }
-  cut_short_ = cut_short_ || verdict == PackVerdict::kGaveUp;
-  cores_.push_back(verdict == PackVerdict::kImpossible ? shrink(set, deadline) : set);
+  const bool impossible = verdict == PackVerdict::kImpossible;
+  undecided_ += impossible ? 0 : 1;
+  cores_.push_back({impossible ? shrink(set, deadline) : set, impossible});
 }
 
 void Selection::branch(int item, Fate first, Deadline& deadline) {
@@ -248,7 +277,7 @@ bool Selection::relax_whole(Deadline& deadline) {
 
 void Selection::explore(Deadline& deadline) {
   const size_t mark = decided_.size();
-  while (!deadline.passed() && propagate()) {
+  while (!deadline.passed() && undecided_ < kMostUndecided && propagate()) {
     relax(deadline);
     if (bound() <= best_value_) break;
     if (tricks_.surplus) {

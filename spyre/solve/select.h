@@ -38,7 +38,7 @@ class Selection {
   /// A legal packing known before the search; `offsets` by item, -1 for spilled.
   void seed(std::vector<int64_t> offsets);
 
-  /// Searches until the best is proven or the deadline passes.
+  /// Searches until the best is proven or the deadline passes; called again, it goes on with what it learned.
   void run(Deadline& deadline);
 
   const std::vector<int64_t>& offsets() const { return best_offsets_; }
@@ -49,8 +49,14 @@ class Selection {
 
  private:
   using Fate = FluidRelaxation::Fate;
-  using Core = std::vector<int>;
+  /// Items that cannot be kept together.
+  struct Core {
+    std::vector<int> items;
+    bool proven;  ///< else the packer gave up on them in this round
+  };
 
+  int64_t all_values() const;
+  void pack_everything(Deadline& deadline);
   void explore(Deadline& deadline);
   bool propagate();
   bool propagate_loads();
@@ -66,7 +72,7 @@ class Selection {
   int undecided_of(const Core& core) const;
   const Core* violated_core(const std::vector<bool>& kept) const;
   void try_set(const std::vector<int>& set, Deadline& deadline);
-  Core shrink(const std::vector<int>& set, Deadline& deadline);
+  std::vector<int> shrink(const std::vector<int>& set, Deadline& deadline);
   void branch(int item, Fate first, Deadline& deadline);
   void undo_to(size_t mark);
 
@@ -85,7 +91,8 @@ class Selection {
   int64_t best_value_ = -1;
   int64_t root_bound_ = 0;
   bool proven_ = false;
-  bool cut_short_ = false;  ///< some set was neither packed nor proven impossible
+  int64_t pack_nodes_ = 0;  ///< for one set, in this round
+  int undecided_ = 0;       ///< sets of this round that the packer gave up on
   std::vector<int64_t> load_;
 };
 

@@ -63,50 +63,62 @@ std::vector<int64_t> WholeRelaxation::advance(Section& section, const std::vecto
   return value;
 }
 
-/// Marks the sets that the section has no room for. A child needs none in its first section while a parent is
-/// kept.
+/// Marks the sets that the section has no room for. Children that begin here need none where a kept parent
+/// hands its slot over.
 void WholeRelaxation::drop_overfull(int t, const std::vector<Fate>& fate, std::vector<int64_t>& value) const {
   const Section& section = sections_[t];
   int64_t always = 0;
-  std::vector<std::pair<uint32_t, int64_t>> relief;  // if one of these parents is kept: so much less
-  std::vector<int64_t> room;
-  const auto parents_kept = [&](const Item& item, uint32_t& open) {
-    bool surely = false;
-    for (const int parent : item.parents) {
-      surely = surely || fate[parent] == Fate::kIn;
-      const auto found = std::find(section.live.begin(), section.live.end(), parent);
-      if (found != section.live.end()) open |= uint32_t{1} << (found - section.live.begin());
+  std::vector<int64_t> room;  // by place
+  std::vector<Guest> guests;  // children that may take over
+  std::vector<Host> hosts;    // their parents
+  const auto place_of = [&](int i) -> int {
+    const auto found = std::find(section.live.begin(), section.live.end(), i);
+    return found == section.live.end() ? -1 : int(found - section.live.begin());
+  };
+  const auto add_guest = [&](int i) {
+    Guest guest{place_of(i), {island_.items[i].room, 0}};
+    for (const int parent : island_.items[i].parents) {
+      if (fate[parent] == Fate::kOut) continue;
+      const auto host =
+          std::find_if(hosts.begin(), hosts.end(), [&](const Host& h) { return h.item == parent; });
+      guest.hand_over.parents |= uint64_t{1} << ((host - hosts.begin()) % 64);
+      if (host == hosts.end()) hosts.push_back({parent, place_of(parent)});
     }
-    return surely;
+    if (guest.hand_over.parents != 0) guests.push_back(guest);
   };
   for (int i = 0; i < std::ssize(island_.items); ++i) {
     const Item& item = island_.items[i];
     if (fate[i] != Fate::kIn || t < item.begin || t >= item.end) continue;
-    uint32_t open = 0;
-    if (t == item.begin && parents_kept(item, open)) continue;
     always += item.room;
-    if (t == item.begin && open != 0) relief.push_back({open, item.room});
+    if (t == item.begin) add_guest(i);
   }
-  std::vector<std::pair<uint32_t, std::pair<uint32_t, int64_t>>> child_relief;
-  for (size_t place = 0; place < section.live.size(); ++place) {
-    const Item& item = island_.items[section.live[place]];
-    uint32_t open = 0;
-    const bool surely = t == item.begin && parents_kept(item, open);
-    room.push_back(surely ? 0 : item.room);
-    if (!surely && t == item.begin && open != 0)
-      child_relief.push_back({uint32_t{1} << place, {open, item.room}});
+  for (const int i : section.live) {
+    room.push_back(island_.items[i].room);
+    if (t == island_.items[i].begin) add_guest(i);
   }
   std::vector<int64_t> load(value.size(), always);
   for (uint32_t set = 0; set < value.size(); ++set) {
     if (set != 0) load[set] = load[set & (set - 1)] + room[std::countr_zero(set)];
-    if (value[set] == kNever) continue;
-    int64_t less = 0;
-    for (const auto& [parents, bytes] : relief) less += (set & parents) != 0 ? bytes : 0;
-    for (const auto& [child, rest] : child_relief) {
-      less += (set & child) != 0 && (set & rest.first) != 0 ? rest.second : 0;
-    }
-    if (load[set] - less > island_.height) value[set] = kNever;
+    if (value[set] == kNever || load[set] <= island_.height) continue;
+    if (load[set] - most_handed_over(set, guests, hosts) > island_.height) value[set] = kNever;
   }
+}
+
+/// The most room that hand-overs among the kept items save.
+int64_t WholeRelaxation::most_handed_over(uint32_t set, const std::vector<Guest>& guests,
+                                          const std::vector<Host>& hosts) const {
+  const auto kept = [&](int place) { return place < 0 || (set >> place & 1) != 0; };
+  uint64_t kept_hosts = 0;
+  for (size_t h = 0; h < hosts.size(); ++h) kept_hosts |= uint64_t{kept(hosts[h].place)} << (h % 64);
+  std::vector<HandOver> children;
+  int64_t all = 0;
+  for (const Guest& guest : guests) {
+    const uint64_t parents = guest.hand_over.parents & kept_hosts;
+    if (!kept(guest.place) || parents == 0) continue;
+    children.push_back({guest.hand_over.room, parents});
+    all += guest.hand_over.room;
+  }
+  return children.size() < 2 || hosts.size() > 64 ? all : most_room_handed_over(std::move(children));
 }
 
 void WholeRelaxation::trace_back(uint32_t best) {

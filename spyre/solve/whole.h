@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "spyre/solve/fluid.h"
+#include "spyre/solve/handover.h"
 #include "spyre/solve/sections.h"
 
 namespace spyre::solve {
@@ -38,9 +39,21 @@ class WholeRelaxation {
     std::vector<uint32_t> origin;  ///< by set of staying items: the best set before
   };
 
+  /// A child in its first section, and a parent it may take over from. `place` among the live items, or -1
+  /// for one that is kept for sure.
+  struct Guest {
+    int place;
+    HandOver hand_over;
+  };
+  struct Host {
+    int item, place;
+  };
+
   bool lay_out(const std::vector<Fate>& fate, int64_t most_states);
   std::vector<int64_t> advance(Section& section, const std::vector<int64_t>& before) const;
   void drop_overfull(int t, const std::vector<Fate>& fate, std::vector<int64_t>& value) const;
+  int64_t most_handed_over(uint32_t set, const std::vector<Guest>& guests,
+                           const std::vector<Host>& hosts) const;
   void trace_back(uint32_t best);
 
   const Island& island_;

@@ -139,14 +139,11 @@ def check_seeds(seeds, folder):
         if best is None:
             continue
         judged += 1
-        # A proof that is none, or an answer better than the best, is a bug; running out of the default budget is not.
-        assert answer["saved"] <= best, f"seed {seed}"
-        if answer["optimal"]:
-            proven += 1
-            assert answer["saved"] == best, f"seed {seed}"
+        proven += answer["optimal"]
+        assert answer["saved"] == best, f"seed {seed}: proven is {answer['optimal']}"
     # An oracle that gives up proves nothing, and neither does a solver that does.
     assert judged >= 0.8 * len(seeds)
-    assert proven >= 0.7 * judged
+    assert proven >= 0.95 * judged
 
 
 @pytest.mark.parametrize("block", range(8))
