@@ -43,6 +43,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("as_strided", &as_strided);
   m.impl("as_strided_", &as_strided_in_place);
   m.impl("view", &view);
+  m.impl("_unsafe_view", &view);  // PyTorch's own would make a tensor that is not ours
   m.impl("_reshape_alias", &reshape_alias);
   m.impl("unfold", &unfold);
   m.impl("view.dtype", &view_dtype);

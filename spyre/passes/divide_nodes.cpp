@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "spyre/graph/normal_op.h"
 #include "spyre/passes/assign_layouts.h"
 #include "spyre/passes/division/divide_work.h"
@@ -55,6 +57,17 @@ void keep_ragged_turns_whole(const NormalOp& op, DivisionProblem& problem) {
   }
 }
 
+// The loop along a woven stick is cut anew wherever the node is looked at: its parts have no place to keep a
+// split.
+void keep_woven_whole(const Node& node, const NormalOp& op, DivisionProblem& problem) {
+  if (!op.access.indices.empty()) return;
+  for (const Loop& loop : op.access.loops) {
+    const bool kept = std::any_of(node.loops.begin(), node.loops.end(),
+                                  [&](const Loop& whole) { return whole.name == loop.name; });
+    if (!kept) problem.blocked.insert(loop.name);
+  }
+}
+
 // Widened elements alternate over pairs of sticks; a core owns whole pairs.
 void keep_pairs_together(const Graph& graph, const Node& node, const NormalOp& op, DivisionProblem& problem) {
   constexpr int64_t kPair = 64;
@@ -94,6 +107,7 @@ DivisionProblem division_problem(const Graph& graph, const Node& node, const Nor
   keep_tables_whole(op, problem);
   keep_indices_in_sticks(op, problem);
   keep_ragged_turns_whole(op, problem);
+  keep_woven_whole(node, op, problem);
   keep_pairs_together(graph, node, op, problem);
   return problem;
 }

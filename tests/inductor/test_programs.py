@@ -94,6 +94,12 @@ def test_an_operator_the_compiler_refuses_runs_on_the_cpu(both):
     both.check(lambda x: torch.lgamma(x + 4) * torch.lgamma(x + 5), half(4, 64), fallbacks=["aten::lgamma.out"])
 
 
+@pytest.mark.parametrize("shape", [(128,), (2, 100), (3, 64, 5)])
+def test_running_counts_stay_on_the_card(both, shape):
+    mask = torch.randint(0, 2, shape, generator=torch.Generator().manual_seed(0)) > 0
+    both.check(lambda m: m.cumsum(1 if m.ndim > 1 else 0), mask, rtol=0, atol=0)
+
+
 def test_cumulative_sums_run_on_the_cpu(both):
     both.check(lambda x: (x + 1).cumsum(-1), half(4, 64), fallbacks=["aten::cumsum.out"], atol=0.1)
 

@@ -1,7 +1,7 @@
 """Operators written in terms of others, for graphs that are compiled for the card.
 
 The table is Inductor's own, less the operators the card has itself, plus the forms below. The forms are for any
-device; none looks at sizes to choose a faster way, which is the compiler's business.
+device, or say when they are not; none looks at sizes to choose a faster way, which is the compiler's business.
 """
 
 import functools
@@ -26,6 +26,9 @@ _KEPT = (
 )
 
 _ours: dict = {}
+
+# Whole numbers up to here are exact in the card's 16-bit format.
+_EXACT = 1024
 
 
 def _form(*ops):
@@ -132,6 +135,21 @@ def max_dim(x, dim, keepdim=False):
 @_form(aten.min.dim)
 def min_dim(x, dim, keepdim=False):
     return torch.amin(x, dim, keepdim), torch.argmin(x, dim, keepdim)
+
+
+@_form(aten.cumsum.default)
+def cumsum(x, dim, *, dtype=None):
+    """Running counts are a product with a triangle of ones, while 16 bits hold every count.
+
+    Of other types the CPU's are kept: a NaN times zero would reach the sums before it, and integers have no products.
+    """
+    counts = x.dtype == torch.bool and dtype in (None, torch.int64)
+    if not counts or not _on_card(x) or x.ndim == 0 or not 0 < x.shape[dim] <= _EXACT:
+        return NotImplemented
+    steps = torch.arange(x.shape[dim], dtype=torch.float16, device=x.device)
+    triangle = (steps[:, None] <= steps).to(torch.float16)
+    sums = torch.matmul(x.to(torch.float16).movedim(dim, -1), triangle)
+    return sums.movedim(-1, dim).to(torch.int64)
 
 
 @_form(aten._scaled_dot_product_fused_attention_overrideable.default)
