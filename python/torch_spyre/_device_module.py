@@ -163,7 +163,7 @@ def make() -> types.ModuleType:
         "set_rng_state_all",
     ):
         setattr(module, name, getattr(random, name))
-    for name in ("metrics", "metrics_report", "show_config"):
+    for name in ("metrics", "metrics_report", "compilations", "compile_report", "show_config"):
         setattr(module, name, getattr(diagnostics, name))
     for name in memory.__all__:
         setattr(module, name, getattr(memory, name))

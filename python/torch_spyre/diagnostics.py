@@ -24,6 +24,42 @@ def metrics_report() -> str:
     return "\n".join(lines)
 
 
+def compilations() -> list[dict]:
+    """Every compilation of this process: the function, its seconds, why it was compiled again, operators refused."""
+    from torch._dynamo.utils import get_compilation_metrics
+
+    from torch_spyre._inductor import patches
+
+    entries = []
+    for metric in get_compilation_metrics():
+        if metric.co_name is None:  # a backward graph, counted with its forward one
+            continue
+        entries.append(
+            {
+                "function": f"{metric.co_name} ({metric.co_filename}:{metric.co_firstlineno})",
+                "compile_id": metric.compile_id,
+                "seconds": (metric.duration_us or 0) / 1e6,
+                "recompile_reason": metric.recompile_reason,
+                "refused": patches.refusals.get(metric.compile_id, []),
+            }
+        )
+    return entries
+
+
+def compile_report() -> str:
+    """The compilations as text: first those that happened, then why some happened again."""
+    entries = compilations()
+    again = [e for e in entries if e["recompile_reason"]]
+    seconds = sum(e["seconds"] for e in entries)
+    lines = [f"{len(entries)} compilations in {seconds:.1f} s, {len(again)} of them again"]
+    for entry in entries:
+        lines.append(f"  [{entry['compile_id']}] {entry['function']}  {entry['seconds']:.2f} s")
+        if entry["recompile_reason"]:
+            lines.append(f"    again because {entry['recompile_reason']}")
+        lines += [f"    on the CPU: {operator}" for operator in entry["refused"]]
+    return "\n".join(lines)
+
+
 def show_config() -> str:
     """Every setting with its value; a star marks those the environment sets."""
     rows = _C.settings()

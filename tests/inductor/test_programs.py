@@ -243,3 +243,20 @@ def test_shared_heads_are_not_copied(both):
 
     both.check(f, half(1, 8, 64, 64), half(1, 2, 64, 64), half(1, 2, 64, 64))
     assert "aten.clone" not in both.text and "aten.repeat" not in both.text
+
+
+def test_compilations_are_counted_with_their_reasons(both):
+    torch._dynamo.reset()
+    before = len(torch.spyre.compilations())
+
+    def report_me(x):
+        return torch.lgamma(x) + 1
+
+    compiled = torch.compile(report_me)
+    for columns in (64, 128):
+        compiled(half(4, columns).to("spyre"))
+    first, again = torch.spyre.compilations()[before:]
+    assert first["function"].startswith("report_me") and first["recompile_reason"] is None
+    assert "expected 64, actual 128" in again["recompile_reason"]
+    assert [line.split(":")[0] for line in again["refused"]] == ["aten.lgamma.default"]
+    assert "again because" in torch.spyre.compile_report()

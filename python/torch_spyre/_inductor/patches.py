@@ -231,10 +231,18 @@ def is_refused(node) -> bool:
     return operator_key(node) in getattr(_state, "refused", ())
 
 
+#: By compilation: what was refused and why, a line each.
+refusals: dict[str, list[str]] = {}
+
+
 def refuse(key: tuple, reason: str) -> None:
     """Notes an operator for the next attempt; this one goes on without it, to find all others."""
     log.info("on the CPU instead: %s: %s", key, reason)
     _state.noted.add(key)
+    current = torch._guards.CompileContext.current_compile_id()
+    line = f"{key[0]}: {reason.splitlines()[0]}"
+    if line not in refusals.setdefault(str(current), []):
+        refusals[str(current)].append(line)
 
 
 def start_again_if_refused() -> None:
