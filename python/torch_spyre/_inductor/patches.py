@@ -106,6 +106,7 @@ def _compile_for_the_card() -> None:
             return original(model_, example_inputs_, inner_compile, *args, **kwargs)
         from torch_spyre._inductor import decompositions
 
+        refusals.pop(_compilation(), None)
         with enable_spyre_context(example_inputs_):
             kwargs.setdefault("decompositions", decompositions.table())
             inner = functools.partial(compile_inner, then=inner_compile)
@@ -235,14 +236,17 @@ def is_refused(node) -> bool:
 refusals: dict[str, list[str]] = {}
 
 
+def _compilation() -> str:
+    return str(torch._guards.CompileContext.current_compile_id())
+
+
 def refuse(key: tuple, reason: str) -> None:
     """Notes an operator for the next attempt; this one goes on without it, to find all others."""
     log.info("on the CPU instead: %s: %s", key, reason)
     _state.noted.add(key)
-    current = torch._guards.CompileContext.current_compile_id()
-    line = f"{key[0]}: {reason.splitlines()[0]}"
-    if line not in refusals.setdefault(str(current), []):
-        refusals[str(current)].append(line)
+    lines = refusals.setdefault(_compilation(), [])
+    if (line := f"{key[0]}: {reason.splitlines()[0]}") not in lines:
+        lines.append(line)
 
 
 def start_again_if_refused() -> None:
