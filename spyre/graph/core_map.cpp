@@ -65,4 +65,13 @@ int64_t cores_after(const std::vector<Loop>& loops) {
   return cores;
 }
 
+ShuffleCores shuffle_cores(const DeviceOp& op) {
+  ShuffleCores cores;
+  for (const auto& [name, value] : op.constants) {
+    if (name == "from_cores") cores.from = static_cast<int64_t>(value);
+    if (name == "to_cores") cores.to = static_cast<int64_t>(value);
+  }
+  return cores;
+}
+
 }  // namespace spyre

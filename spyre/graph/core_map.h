@@ -34,4 +34,11 @@ int64_t cores_used(const std::vector<Loop>& loops);
 /// The product of what a shuffle leaves behind, `Loop::to_split`. It runs on the larger of both.
 int64_t cores_after(const std::vector<Loop>& loops);
 
+/// How many cores hold the tensor of a shuffle before and after it: as many as there are slices, or more, of
+/// which several hold the same. Attributes `from_cores` and `to_cores` of the operation.
+struct ShuffleCores {
+  int64_t from = 1, to = 1;
+};
+ShuffleCores shuffle_cores(const DeviceOp& op);
+
 }  // namespace spyre

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "spyre/graph/core_map.h"
@@ -29,14 +30,21 @@ class OpLowering {
     const OpInfo* info = find_op(spec_.op);
     SPYRE_CHECK(info != nullptr, fmt::format("'{}' is an op function", spec_.op));
     spec_.is_reduction = normal_.op.reduces;
-    spec_.constants = normal_.op.constants;
+    if (!shuffles) spec_.constants = normal_.op.constants;
+    const bool by_target = shuffles && cores_after(loops()) > cores_used(loops());
+    std::vector<int64_t> splits, work_steps;
     for (const int loop : order_) {
       const Loop& l = loops()[static_cast<size_t>(loop)];
-      const bool by_target = shuffles && cores_after(loops()) > cores_used(loops());
-      const int64_t split = by_target ? l.to_split : l.split;
-      const int64_t step = by_target ? std::max<int64_t>(l.to_step, 1) : steps[static_cast<size_t>(loop)];
-      spec_.iteration_space.push_back({.symbol = l.name, .extent = l.extent, .split = split, .dynamic = {}});
-      spec_.core_id_to_work_slice.emplace_back(l.name, work_slice(step, split));
+      splits.push_back(by_target ? l.to_split : l.split);
+      work_steps.push_back(steps[static_cast<size_t>(loop)]);
+    }
+    // Who works on a relayout does not matter; who holds what is said of its tensors.
+    if (shuffles) work_steps = default_core_steps(splits, false);
+    for (size_t i = 0; i < order_.size(); ++i) {
+      const Loop& l = loops()[static_cast<size_t>(order_[i])];
+      spec_.iteration_space.push_back(
+          {.symbol = l.name, .extent = l.extent, .split = splits[i], .dynamic = {}});
+      spec_.core_id_to_work_slice.emplace_back(l.name, work_slice(work_steps[i], splits[i]));
     }
     for (size_t i = 0; i < normal_.op.indices.size(); ++i)
       add(normal_.op.indices[i].second, normal_.index(i), true);
@@ -147,6 +155,13 @@ class OpLowering {
   // A relayout says of both sides which core holds what; where a side is cut in fewer slices than there are
   // cores, the slices repeat.
   void add_ownership(const std::vector<int64_t>& steps) {
+    const ShuffleCores cores = shuffle_cores(normal_.op);
+    const int64_t working = std::max(cores_used(loops()), cores_after(loops()));
+    if (cores.from != working || cores.to > working) {
+      spec_.completed_producer_cores.resize(static_cast<size_t>(cores.from));
+      std::iota(spec_.completed_producer_cores.begin(), spec_.completed_producer_cores.end(), 0);
+      spec_.receiving_cores = cores.to;
+    }
     for (const int loop : order_) {
       const auto i = static_cast<size_t>(loop);
       const Loop& l = loops()[i];

@@ -225,6 +225,7 @@ Status Parser::op_attribute(const std::string& key, OpSpec& op) {
   }
   if (key == "node_output_ranges") return integers(op.node_output_ranges);
   if (key == "completed_producer_cores") return integers(op.completed_producer_cores);
+  if (key == "receiving_cores") return store(lex_.integer("a number of cores"), op.receiving_cores);
   if (key == "debug_handle") return debug_handle(op.debug_handle.emplace());
   return unknown("an op", key);
 }

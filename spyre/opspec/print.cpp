@@ -119,6 +119,7 @@ std::vector<std::string> op_attributes(const OpSpec& op) {
   if (!op.completed_producer_cores.empty()) {
     lines.push_back("completed_producer_cores=" + list_text(op.completed_producer_cores));
   }
+  if (op.receiving_cores != 0) lines.push_back(fmt::format("receiving_cores={}", op.receiving_cores));
   if (op.debug_handle) lines.push_back("debug_handle=" + handle_text(*op.debug_handle));
   return lines;
 }

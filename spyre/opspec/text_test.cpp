@@ -157,6 +157,7 @@ class RandomKernel {
     o.symbolic_dim_bounds = {{"s0", {512, pick(1, 64)}}};
     if (pick(0, 1) == 0) o.node_output_ranges = {1, 2, 3, pick(4, 9)};
     if (pick(0, 1) == 0) o.completed_producer_cores = {0, pick(1, 31)};
+    if (pick(0, 1) == 0) o.receiving_cores = pick(1, 32);
     if (pick(0, 1) == 0) {
       o.debug_handle =
           DebugHandle{pick(0, INT64_MAX), prose(), 1, 2, 3, 4, prose(), {prose()}, {}, {"p", prose()}};

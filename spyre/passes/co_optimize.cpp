@@ -32,10 +32,11 @@ struct BufferCase {
 
 class Search {
  public:
-  Search(const Graph& graph, const GraphAccess& access, const CoOptimizeOptions& options)
+  Search(const Graph& graph, const GraphAccess& access, const CoOptimizeOptions& options, double room)
       : graph_(graph),
         access_(access),
         options_(options),
+        room_(static_cast<int64_t>(static_cast<double>(options.scratchpad.capacity.count()) * room)),
         judge_(graph, access,
                {.clone_inputs = options.scratchpad.clone_inputs,
                 .copy_out = options.scratchpad.copy_out,
@@ -55,8 +56,12 @@ class Search {
     } else {
       climb(best, least);
     }
+    expected_ = {least};
     return best;
   }
+
+  /// What the found plan should cost, if what fits by size also finds a place.
+  Nanos expected() const { return expected_; }
 
   const std::vector<Loop>& loops(size_t node, int entry) const {
     return menus_[node].entries()[static_cast<size_t>(entry)].loops;
@@ -190,7 +195,7 @@ class Search {
       int64_t live = 0, over = -1;
       for (size_t t = 0; t < steps && over < 0; ++t) {
         live += change[t];
-        if (live > options_.scratchpad.capacity.count()) over = static_cast<int64_t>(t);
+        if (live > room_) over = static_cast<int64_t>(t);
       }
       if (over < 0) return;
       int worst = -1;
@@ -299,12 +304,14 @@ class Search {
   const Graph& graph_;
   const GraphAccess& access_;
   const CoOptimizeOptions& options_;
+  const int64_t room_;  // bytes of LX the search counts on
   ResidencyJudge judge_;
   std::deque<DivisionMenu> menus_;
   std::vector<std::map<std::vector<int>, BufferCase>> cases_;  // by buffer
   std::vector<std::vector<size_t>> parents_;                   // by child
   int64_t evaluated_ = 0;
   bool exact_ = false;
+  Nanos expected_;
 };
 
 void divide(Node& node, const std::vector<Loop>& loops) {
@@ -328,24 +335,40 @@ std::string CoOptimizeReport::to_text() const {
                      joint.to_text(), evaluated, exact ? ", all there are" : "");
 }
 
+Json CoOptimizeReport::to_json() const {
+  const auto cost = [](const PlanCost& c) -> Json {
+    return {
+        {"us", c.total().us()},         {"hbm_read", c.read.count()},   {"hbm_written", c.written.count()},
+        {"memory_us", c.memory().us()}, {"compute_us", c.compute.us()}, {"vector_us", c.vector.us()},
+        {"ring_us", c.ring.us()}};
+  };
+  return {{"separate", cost(separate)}, {"joint", cost(joint)}, {"evaluated", evaluated}, {"exact", exact}};
+}
+
 Result<CoOptimizeReport> co_optimize(Graph& graph, const CoOptimizeOptions& options) {
   CoOptimizeReport report;
   SPYRE_ASSIGN_OR_RETURN(report.separate, planned_cost(graph, options.scratchpad));
   report.joint = report.separate;
   SPYRE_ASSIGN_OR_RETURN(const GraphAccess access, access_of(graph));
-  Search search(graph, access, options);
-  const State chosen = search.run();
-  report.evaluated = search.evaluated();
-  report.exact = search.exact();
-  Graph divided = graph;
-  for (size_t n = 0; n < chosen.size(); ++n) {
-    if (chosen[n] != 0) divide(divided.nodes[n], search.loops(n, chosen[n]));
+  // Sizes that fit together may still find no place together; with less room to count on they do.
+  Graph best = graph;
+  for (const double room : {1.0, 0.85, 0.7}) {
+    Search search(graph, access, options, room);
+    const State chosen = search.run();
+    report.evaluated += search.evaluated();
+    report.exact = report.exact || search.exact();
+    Graph divided = graph;
+    for (size_t n = 0; n < chosen.size(); ++n) {
+      if (chosen[n] != 0) divide(divided.nodes[n], search.loops(n, chosen[n]));
+    }
+    SPYRE_ASSIGN_OR_RETURN(const PlanCost joint, planned_cost(divided, options.scratchpad));
+    if (joint.total() < report.joint.total()) {
+      best = std::move(divided);
+      report.joint = joint;
+    }
+    if (joint.total() <= search.expected() * 1.01) break;
   }
-  SPYRE_ASSIGN_OR_RETURN(const PlanCost joint, planned_cost(divided, options.scratchpad));
-  if (joint.total() < report.separate.total()) {
-    graph = std::move(divided);
-    report.joint = joint;
-  }
+  graph = std::move(best);
   return report;
 }
 

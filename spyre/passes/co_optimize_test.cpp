@@ -99,7 +99,7 @@ TEST(CoOptimize, IsNeverWorseThanSeparatePlanningWhateverTheBudget) {
       EXPECT_LE(report.joint.total(), report.separate.total());
       EXPECT_EQ(report.separate.total().ns, separate);
       EXPECT_EQ(planned(graph, scratchpad), report.joint.total().ns) << budget << " " << capacity;
-      EXPECT_LE(report.evaluated, std::max<int64_t>(budget, 1));
+      EXPECT_LE(report.evaluated, 3 * std::max<int64_t>(budget, 1));
     }
   }
 }

@@ -37,10 +37,18 @@ solve::Lifetime life_of(const Residency& residency, const std::vector<BufferTouc
   return {solve::Step(step(touches.front())), solve::Step(step(touches.back()) + 1)};
 }
 
-Bytes relayouts_save(const Residency& residency) {
-  Bytes sum;
-  for (const Relayout& relayout : residency.relayouts) sum += relayout.saves;
-  return sum;
+// What a plan gains by a buffer, told apart for the buffer and its copies. It takes all of them: half is the
+// buffer's, so that a solver does not leave the source of a copy behind.
+std::vector<Bytes> shares_of(const Residency& residency) {
+  std::vector<Bytes> shares = {residency.saves};
+  Bytes copies;
+  for (const Relayout& relayout : residency.relayouts) copies += relayout.saves;
+  for (const Relayout& relayout : residency.relayouts) {
+    const double part = static_cast<double>(relayout.saves.count()) / static_cast<double>(copies.count());
+    shares.push_back(Bytes(static_cast<int64_t>(part * static_cast<double>(residency.saves.count()) / 2)));
+  }
+  for (size_t i = 1; i < shares.size(); ++i) shares.front() -= shares[i];
+  return shares;
 }
 
 void add_candidates(const Graph& graph, const GraphAccess& access, const Residency& residency, BufferId id,
@@ -49,7 +57,7 @@ void add_candidates(const Graph& graph, const GraphAccess& access, const Residen
   const std::vector<BufferTouch>& touches = access.touches[static_cast<size_t>(id)];
   int64_t nodes = 0;
   for (size_t i = 0; i < touches.size(); ++i) nodes += i == 0 || touches[i].node != touches[i - 1].node;
-  const Bytes own = std::max(residency.saves - relayouts_save(residency), Bytes(0));
+  const std::vector<Bytes> shares = shares_of(residency);
   const solve::Lifetime life = life_of(residency, touches);
   question.candidates.push_back({id, -1});
   question.problem.buffers.push_back({.name = buffer.name,
@@ -57,7 +65,7 @@ void add_candidates(const Graph& graph, const GraphAccess& access, const Residen
                                       .size = std::max(residency.per_core, kStickBytes),
                                       .uses = std::min(nodes, life.length()),
                                       .input = buffer.is_input || buffer.fill.has_value(),
-                                      .saves = own,
+                                      .saves = shares.front(),
                                       .in_place_parents = {},
                                       .fixed = {},
                                       .barred = residency.barred});
@@ -69,7 +77,7 @@ void add_candidates(const Graph& graph, const GraphAccess& access, const Residen
          .live = life_of(relayout),
          .size = std::max(relayout.per_core, kStickBytes),
          .uses = std::min<int64_t>(1 + std::ssize(relayout.readers), life_of(relayout).length()),
-         .saves = relayout.saves,
+         .saves = shares[i + 1],
          .in_place_parents = {},
          .fixed = {},
          .barred = {}});

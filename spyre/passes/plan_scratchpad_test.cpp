@@ -117,7 +117,7 @@ TEST(PlanScratchpad, CoresThatDisagreePassBuffersOverTheRing) {
   EXPECT_TRUE(verify(graph).ok());
   const auto shuffles = std::count_if(graph.nodes.begin(), graph.nodes.end(),
                                       [](const Node& node) { return device_op(node).op == "shuffle"; });
-  EXPECT_EQ(shuffles, 2);  // x and e; the vectors are shared on both sides, and no core has all to send
+  EXPECT_EQ(shuffles, 4);  // x, m, e and s, each once
 }
 
 TEST(PlanScratchpad, CoresThatDisagreeMeetInDeviceMemoryWithoutTheRing) {

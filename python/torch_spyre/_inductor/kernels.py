@@ -4,6 +4,7 @@ import ast
 import functools
 import hashlib
 import logging
+import math
 import os
 import re
 import weakref
@@ -88,6 +89,12 @@ def traffic() -> list[dict]:
     return entries
 
 
+def hbm_bytes(among) -> tuple[int, int]:
+    """Device memory traffic of the last run of these kernels, and their inputs and results once: the least possible."""
+    moved = sum(op["hbm_read"] + op["hbm_written"] for k in among for op in k.plan().last_run_counts()["ops"])
+    return moved, sum(k.compulsory_bytes() for k in among)
+
+
 class LoadedKernel:
     """A compiled kernel and what it expects of its inputs.
 
@@ -106,6 +113,12 @@ class LoadedKernel:
     def plan(self):
         """The kernel on the first card; its counts are those of its last run."""
         return self._kernel.plan()
+
+    def compulsory_bytes(self) -> int:
+        """Every input and every result once, in whole sticks."""
+        sizes = [layout[0] for _, layout in self._expected.values()]
+        sizes += [self._kernel.output_layout(name).device_size for name in self._kernel.outputs]
+        return sum(math.prod(size[:-1]) * 128 for size in sizes)
 
     def run(self, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> None:
         fitted = [self._fit(i, tensor) for i, tensor in enumerate(inputs)]

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "spyre/codegen/superdsc/physical.h"
 
 namespace spyre::superdsc {
@@ -73,7 +76,11 @@ Json own_slices(const SdscPlan& plan, const Tensor& tensor) {
   if (tensor.arg->work_division.empty()) return slices;
   int64_t cores = 1;
   for (const WorkDivision& division : tensor.arg->work_division) cores *= division.split;
-  for (int64_t core = 0; core < std::max(cores, plan.cores); ++core) {
+  cores = std::max({cores, plan.cores, tensor.arg->is_input ? 0 : plan.op->receiving_cores});
+  std::vector<int64_t> holders(static_cast<size_t>(cores));
+  std::iota(holders.begin(), holders.end(), 0);
+  const std::vector<int64_t>& producers = plan.op->completed_producer_cores;
+  for (const int64_t core : tensor.arg->is_input && !producers.empty() ? producers : holders) {
     Json row = Json::object();
     for (const TensorDim& d : tensor.dims) row[plan.dims[d.dim].label] = 0;
     for (const WorkDivision& division : tensor.arg->work_division) {

@@ -41,7 +41,10 @@ class ViewBuilder {
       splits_.push_back(moved ? loop.to_split : loop.split);
       if (moved) steps_[i] = std::max<int64_t>(loop.to_step, 1);
     }
-    const int64_t cores = std::max(cores_used(op.access.loops), cores_after(op.access.loops));
+    const bool shuffles = op.op.op == "shuffle";
+    const int64_t cores = !shuffles ? cores_used(op.access.loops)
+                          : moved   ? shuffle_cores(op.op).to
+                                    : shuffle_cores(op.op).from;
     view_.first.assign(static_cast<size_t>(cores), 0);
   }
 

@@ -63,16 +63,18 @@ std::optional<Node> copy_node(const Graph& graph, const GraphAccess& access, con
                               BufferId from, BufferId to, const CoreView& from_view,
                               const CoreView& to_view) {
   const bool moves = from_view != to_view;
-  // The operation runs on the cores of the side that is cut in more parts: they must be those of the source.
-  const int64_t working = moves ? std::max(from_view.parts(), to_view.parts()) : from_view.parts();
-  if (working != from_view.cores() || to_view.cores() > working) return std::nullopt;
+  if (!moves && from_view.shared()) return std::nullopt;
   Node node = plain_copy(graph, access, basis, from, to, moves ? "shuffle" : "identity");
   const TwoLayouts layouts = both(graph, from);
-  const auto op = model_copy(graph, node, layouts);
+  const auto op = model_copy(graph, plain_copy(graph, access, basis, from, to, "identity"), layouts);
   if (!op) return std::nullopt;
   const auto before = loops_for_view(*op, 0, from_view, layouts);
   const auto after = loops_for_view(*op, 0, to_view, layouts);
   if (!before || !after) return std::nullopt;
+  if (moves) {
+    node.body.back().attributes = {{"from_cores", static_cast<double>(from_view.cores())},
+                                   {"to_cores", static_cast<double>(to_view.cores())}};
+  }
   for (size_t i = 0; i < node.loops.size(); ++i) {
     node.loops[i].split = before->loops[i].split;
     node.loops[i].step = before->loops[i].step;

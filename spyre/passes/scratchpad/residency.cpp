@@ -160,10 +160,9 @@ const CoreView* ResidencyJudge::input_origin(BufferId id, std::span<const TouchV
     origin = touch.view;
     most = touch.moved;
   }
-  if (origin != nullptr && origin->cores() == widest->view->cores()) return origin;
   const BufferTouch* basis = whole_touch(graph_, access_, id);
-  if (basis == nullptr || widest == nullptr) return origin;
-  for (int64_t cores = most_cores_; cores >= widest->view->cores(); --cores) {
+  if (origin != nullptr || basis == nullptr || widest == nullptr) return origin;
+  for (int64_t cores = most_cores_; cores > 0; --cores) {
     if (const auto spread = spread_view(graph_, access_, *basis, id, cores)) return intern(*spread);
   }
   return origin;
