@@ -32,7 +32,14 @@ int run(Command command) {
   const Result<CompiledGraph> compiled = compile(std::move(graph).value(), command.options);
   if (!compiled.ok()) return tools::report(compiled.error(), tools::kBadArtifact);
   const ScratchpadPlan& plan = compiled.value().scratchpad;
-  fmt::print("{}", command.json ? plan.to_json().dump(2) + "\n" : plan.to_text());
+  const std::optional<CoOptimizeReport>& joint = compiled.value().joint;
+  if (command.json) {
+    Json json = plan.to_json();
+    if (joint) json["joint"] = joint->to_json();
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    fmt::print("{}{}", plan.to_text(), joint ? joint->to_text() : "");
+  }
   return tools::kDone;
 }
 

@@ -335,6 +335,16 @@ std::string CoOptimizeReport::to_text() const {
                      joint.to_text(), evaluated, exact ? ", all there are" : "");
 }
 
+Json CoOptimizeReport::to_json() const {
+  const auto cost = [](const PlanCost& c) -> Json {
+    return {
+        {"us", c.total().us()},         {"hbm_read", c.read.count()},   {"hbm_written", c.written.count()},
+        {"memory_us", c.memory().us()}, {"compute_us", c.compute.us()}, {"vector_us", c.vector.us()},
+        {"ring_us", c.ring.us()}};
+  };
+  return {{"separate", cost(separate)}, {"joint", cost(joint)}, {"evaluated", evaluated}, {"exact", exact}};
+}
+
 Result<CoOptimizeReport> co_optimize(Graph& graph, const CoOptimizeOptions& options) {
   CoOptimizeReport report;
   SPYRE_ASSIGN_OR_RETURN(report.separate, planned_cost(graph, options.scratchpad));

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "spyre/base/json.h"
 #include "spyre/base/result.h"
 #include "spyre/graph/graph.h"
 #include "spyre/passes/plan_scratchpad.h"
@@ -29,6 +30,7 @@ struct CoOptimizeReport {
   bool exact = false;     ///< all of them: no other choice of legal divisions is better
 
   std::string to_text() const;
+  Json to_json() const;
 };
 
 /// Chooses the divisions of all nodes together with what stays in LX.

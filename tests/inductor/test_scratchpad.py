@@ -56,18 +56,39 @@ def test_the_scratchpad_changes_traffic_and_no_bit(name, cores):
         assert read_on + written_on < read_off + written_off
 
 
-def test_softmax_over_columns_moves_input_and_output_only():
-    m, n = 512, 1024
-    x = torch.randn(m, n, dtype=H)
+M, N = 512, 1024
+STAGES = {
+    "nothing in LX": (dict(lx_planning=False), 8 * M * N + 4 * N),
+    "reductions in LX": (dict(dxp_lx_frac_avail=0.998), 8 * M * N),  # leaves 4096 bytes
+    "intermediates in LX": (dict(lx_boundary_clones=False), 3 * M * N),
+    "the input too, by default": ({}, 2 * M * N),
+}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_softmax_over_columns_moves_what_the_stage_says(stage):
+    x = torch.randn(M, N, dtype=H)
 
     def softmax(x):
         e = torch.exp(x - x.amax(0, keepdim=True))
         return e / e.sum(0, keepdim=True)
 
-    _, read, written = _run(softmax, [x], sencores=1, lx_planning=False)
-    assert (read + written) / 2 == 8 * m * n + 4 * n
-    _, read, written = _run(softmax, [x], sencores=1, lx_planning=True)
-    assert (read, written) == (2 * m * n, 2 * m * n)
+    settings, elements = STAGES[stage]
+    _, read, written = _run(softmax, [x], sencores=1, **settings)
+    assert (read + written) / 2 == elements
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_divisions_chosen_together_keep_the_bits(name):
+    function, shapes = PROGRAMS[name]
+    torch.manual_seed(7)
+    args = [torch.randn(shape, dtype=H) for shape in shapes]
+    separate = _run(function, args, co_optimizing_lx_planning=False)[0]
+    joint = _run(function, args)[0]
+    assert torch.equal(joint.view(torch.int16), separate.view(torch.int16))
+    # Sums in another order: a few roundings to 9 fraction bits, at the magnitude of the largest result.
+    free = _run(function, args, keep_sum_order=False)[0]
+    assert (free - separate).abs().max() <= 4 / 512 * separate.abs().max()
 
 
 def test_a_scratchpad_left_to_the_back_end_is_not_used():
