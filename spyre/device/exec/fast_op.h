@@ -66,5 +66,6 @@ std::unique_ptr<FastKernel> plan_pointwise(const FastShape& shape);
 std::unique_ptr<FastKernel> plan_reduction(const FastShape& shape);
 std::unique_ptr<FastKernel> plan_matmul(const FastShape& shape);
 std::unique_ptr<FastKernel> plan_copy(const FastShape& shape);
+std::unique_ptr<FastKernel> plan_shuffle(const FastShape& shape);
 
 }  // namespace spyre::exec

@@ -8,7 +8,7 @@ namespace {
 bool is_plain(const Tensor& tensor) {
   const auto odd = [](const TensorDim& d) { return d.window || d.indexed || d.index_outer; };
   return tensor.stick.size() == 1 && tensor.lane_of.empty() && !tensor.through && !tensor.is_index &&
-         tensor.own_slices.empty() && std::none_of(tensor.dims.begin(), tensor.dims.end(), odd) &&
+         std::none_of(tensor.dims.begin(), tensor.dims.end(), odd) &&
          tensor.stick[0].size * bits_of(tensor.format) / 8 == kStickBytes.count();
 }
 

@@ -28,6 +28,8 @@ std::unique_ptr<FastKernel> plan(const FastShape& shape) {
       return plan_matmul(shape);
     case OpFamily::kCopy:
       return plan_copy(shape);
+    case OpFamily::kShuffle:
+      return plan_shuffle(shape);
     default:
       return nullptr;
   }
@@ -75,9 +77,10 @@ PreparedOp::PreparedOp(BoundOp shape, const VectorKernels& kernels, const Machin
 /// Slices of different cores must be different ones, and each core must have a scratchpad of its own.
 bool PreparedOp::usable() const {
   const DeviceOp& op = *bound_.op;
+  const bool shuffles = op.info->family == OpFamily::kShuffle;  // its tensors say who holds what
   for (size_t a = 0; a < op.cores.size(); ++a) {
     for (size_t b = 0; b < a; ++b) {
-      if (op.cores[a].core == op.cores[b].core || op.cores[a].slice == op.cores[b].slice) {
+      if (op.cores[a].core == op.cores[b].core || (!shuffles && op.cores[a].slice == op.cores[b].slice)) {
         return false;
       }
     }
@@ -93,9 +96,12 @@ void PreparedOp::find_reach() {
       all[d] = std::max(all[d], box.upper[d]);
     }
   }
-  for (const Geometry& g : shape_.geometry) {
+  for (size_t t = 0; t < shape_.geometry.size(); ++t) {
+    const Geometry& g = shape_.geometry[t];
     reach_.push_back(g.reach(all, shape_.dims()));
-    for (const Box& box : shape_.boxes) {
+    for (int c = 0; c < shape_.cores(); ++c) {
+      const bool own = !bound_.tensors[t].own_slices.empty();
+      const Box box = own ? bound_.held(static_cast<int>(t), c) : shape_.boxes[c];
       Coordinate extent{};
       for (int d = 0; d < shape_.dims(); ++d) {
         extent[d] = box.extent(d);
