@@ -17,7 +17,7 @@ struct CoOptimizeOptions {
   /// every bit of every result stays.
   bool keep_sums = false;
   /// Plans that may be looked at. Work, not time: the same graph gives the same plan everywhere.
-  int64_t budget = 20'000;
+  int64_t budget = 10'000;
   /// Graphs with at most this many plans are searched whole.
   int64_t search_whole = 2'000;
 };
