@@ -72,6 +72,14 @@ Status binary_float_only(GraphBuilder& graph, Arguments args, std::string_view o
   return binary(graph, args, op);
 }
 
+Status extreme_of_two(GraphBuilder& graph, Arguments args, std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0], &args[1]}));
+  if (is_integer(type)) {
+    return refuse(c10::str(op, " of integers"));
+  }
+  return binary(graph, args, op);
+}
+
 Status binary_product(GraphBuilder& graph, Arguments args, std::string_view op) {
   SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0], &args[1]}));
   return binary(graph, args, type == HostType::kBool ? "logical_and" : op);

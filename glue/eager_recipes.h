@@ -59,6 +59,7 @@ Status unary_rounding(GraphBuilder& graph, Arguments args,
 Status binary(GraphBuilder& graph, Arguments args, std::string_view op);
 Status binary_float(GraphBuilder& graph, Arguments args, std::string_view op);
 Status binary_float_only(GraphBuilder& graph, Arguments args, std::string_view op);  ///< refuses integers
+Status extreme_of_two(GraphBuilder& graph, Arguments args, std::string_view op);
 Status binary_product(GraphBuilder& graph, Arguments args, std::string_view op);
 Status sum_of(GraphBuilder& graph, Arguments args, std::string_view op);  ///< add, sub: with alpha
 Status reverse_difference(GraphBuilder& graph, Arguments args, std::string_view op);

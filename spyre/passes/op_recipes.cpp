@@ -178,7 +178,7 @@ Result<Operand> power(OpEmitter& emit, const Operands& operands) {
 
 // Infinities and NaNs of the host are large numbers to the card in 16 bits, and its own code stands for both.
 Status tells_special_values(const OpEmitter& emit, const Operand& x) {
-  if (x.held != Held::kFp16) return Status();
+  if (x.held != Held::kFp16 || x.type == HostType::kBool) return Status();
   return emit.refuse("infinities and NaNs cannot be told from numbers in 16 bits");
 }
 

@@ -225,6 +225,8 @@ def _bound(x, value, pick):
 
 @_lowering(aten.clamp)
 def clamp(x, min=None, max=None):  # noqa: A002
+    if not x.get_dtype().is_floating_point and any(isinstance(bound, float) for bound in (min, max)):
+        x = to_dtype(x, torch.get_default_dtype())
     if x.get_dtype().is_floating_point and _numbers(min, max):
         return _clamp(x, min, max)
     x = x if min is None else _bound(x, min, "min")
