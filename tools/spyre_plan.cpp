@@ -1,5 +1,5 @@
-// spyre-plan: reads a graph (.ir) and explains its scratchpad plan: which buffers live in LX, where, why the others
-// do not and what that costs. As text, as JSON, as a page, or compared with another plan.
+// spyre-plan: reads a graph (.ir) and explains its scratchpad plan: which buffers live in LX, where, why the
+// others do not and what that costs. As text, as JSON, as a page, or compared with another plan.
 
 #include <fmt/format.h>
 
@@ -95,7 +95,8 @@ int run(Command command) {
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Explains the scratchpad plan of a graph (.ir), or one that was saved (.json). Exit codes: 0 done, 1 command "
+      "Explains the scratchpad plan of a graph (.ir), or one that was saved (.json). Exit codes: 0 done, 1 "
+      "command "
       "line or files, 2 the graph or the saved plan is refused, 4 bug.",
       "spyre-plan");
   Command command;
@@ -118,7 +119,8 @@ int main(int argc, char** argv) {
   app.add_flag("--no-clones", command.no_clones, "No copies of inputs in LX");
   app.add_flag("--json", command.json, "Print JSON");
   app.add_option("--html", command.html, "Write a self-contained page with the map of LX");
-  app.add_option("--compare", command.compare, "Print what differs in another graph's plan, or in a saved one")
+  app.add_option("--compare", command.compare,
+                 "Print what differs in another graph's plan, or in a saved one")
       ->check(CLI::ExistingFile);
   app.add_flag("--alternatives", command.alternatives, "Plan with every solver and show what each saves");
   CLI11_PARSE(app, argc, argv);

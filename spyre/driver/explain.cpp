@@ -9,9 +9,9 @@ namespace spyre {
 namespace {
 
 Json cost_json(const PlanCost& cost) {
-  return {{"us", cost.total().us()},           {"memory_us", cost.memory().us()},
-          {"compute_us", cost.compute.us()},   {"vector_us", cost.vector.us()},
-          {"ring_us", cost.ring.us()},         {"read", cost.read.count()},
+  return {{"us", cost.total().us()},         {"memory_us", cost.memory().us()},
+          {"compute_us", cost.compute.us()}, {"vector_us", cost.vector.us()},
+          {"ring_us", cost.ring.us()},       {"read", cost.read.count()},
           {"written", cost.written.count()}};
 }
 

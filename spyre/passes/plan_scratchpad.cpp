@@ -139,8 +139,8 @@ void add_nodes(const Residency& residency, const std::vector<BufferTouch>& touch
     return;
   }
   for (const BufferTouch& touch : touches) {
-    const bool elsewhere = std::any_of(
-        residency.relayouts.begin(), residency.relayouts.end(), [&](const Relayout& r) {
+    const bool elsewhere =
+        std::any_of(residency.relayouts.begin(), residency.relayouts.end(), [&](const Relayout& r) {
           return std::any_of(r.readers.begin(), r.readers.end(), [&](const BufferTouch& reader) {
             return reader.node == touch.node && reader.operand == touch.operand;
           });

@@ -98,7 +98,8 @@ std::string comparison_text(const Json& comparison) {
   text += fmt::format("{} buffers differ in place or traffic, {} more in address only\n", changes.size(),
                       comparison["moved_address"].get<int64_t>());
   for (const char* field : {"saved", "moved", "peak"}) {
-    const int64_t from = comparison[field]["from"].get<int64_t>(), to = comparison[field]["to"].get<int64_t>();
+    const int64_t from = comparison[field]["from"].get<int64_t>(),
+                  to = comparison[field]["to"].get<int64_t>();
     text += fmt::format("{:<7} {} -> {} B ({:+})\n", field, from, to, to - from);
   }
   const double from = comparison["us"]["from"].get<double>(), to = comparison["us"]["to"].get<double>();

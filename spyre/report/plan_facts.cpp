@@ -15,11 +15,11 @@ struct Field {
 };
 
 constexpr std::array kPlan = {
-    Field{"graph", Kind::kText},      Field{"cores", Kind::kNumber},    Field{"capacity", Kind::kNumber},
-    Field{"peak", Kind::kNumber},     Field{"saved", Kind::kNumber},    Field{"at_stake", Kind::kNumber},
-    Field{"bound", Kind::kNumber},    Field{"moved", Kind::kNumber},    Field{"compulsory", Kind::kNumber},
-    Field{"solver", Kind::kText},     Field{"optimal", Kind::kFlag},    Field{"work", Kind::kNumber},
-    Field{"cost", Kind::kObject},     Field{"nodes", Kind::kList},      Field{"buffers", Kind::kList},
+    Field{"graph", Kind::kText},   Field{"cores", Kind::kNumber}, Field{"capacity", Kind::kNumber},
+    Field{"peak", Kind::kNumber},  Field{"saved", Kind::kNumber}, Field{"at_stake", Kind::kNumber},
+    Field{"bound", Kind::kNumber}, Field{"moved", Kind::kNumber}, Field{"compulsory", Kind::kNumber},
+    Field{"solver", Kind::kText},  Field{"optimal", Kind::kFlag}, Field{"work", Kind::kNumber},
+    Field{"cost", Kind::kObject},  Field{"nodes", Kind::kList},   Field{"buffers", Kind::kList},
 };
 constexpr std::array kCost = {
     Field{"us", Kind::kNumber},        Field{"memory_us", Kind::kNumber}, Field{"compute_us", Kind::kNumber},
@@ -27,40 +27,60 @@ constexpr std::array kCost = {
 };
 constexpr std::array kNode = {Field{"name", Kind::kText}, Field{"op", Kind::kText}};
 constexpr std::array kBuffer = {
-    Field{"buffer", Kind::kText},          Field{"place", Kind::kText},
-    Field{"first", Kind::kNumber},         Field{"last", Kind::kNumber},
-    Field{"bytes_per_core", Kind::kNumber}, Field{"address", Kind::kNumberOrNull},
-    Field{"in_place_of", Kind::kText},     Field{"copy_of", Kind::kText},
-    Field{"clone", Kind::kFlag},           Field{"copied_out", Kind::kFlag},
-    Field{"saves", Kind::kNumber},         Field{"moves", Kind::kNumber},
-    Field{"live", Kind::kList},            Field{"made_by", Kind::kList},
-    Field{"read_by", Kind::kList},         Field{"remark", Kind::kText},
+    Field{"buffer", Kind::kText},
+    Field{"place", Kind::kText},
+    Field{"first", Kind::kNumber},
+    Field{"last", Kind::kNumber},
+    Field{"bytes_per_core", Kind::kNumber},
+    Field{"address", Kind::kNumberOrNull},
+    Field{"in_place_of", Kind::kText},
+    Field{"copy_of", Kind::kText},
+    Field{"clone", Kind::kFlag},
+    Field{"copied_out", Kind::kFlag},
+    Field{"saves", Kind::kNumber},
+    Field{"moves", Kind::kNumber},
+    Field{"live", Kind::kList},
+    Field{"made_by", Kind::kList},
+    Field{"read_by", Kind::kList},
+    Field{"remark", Kind::kText},
 };
 constexpr std::array kAlternative = {
-    Field{"solver", Kind::kText}, Field{"saved", Kind::kNumber},  Field{"moved", Kind::kNumber},
+    Field{"solver", Kind::kText}, Field{"saved", Kind::kNumber}, Field{"moved", Kind::kNumber},
     Field{"us", Kind::kNumber},   Field{"optimal", Kind::kFlag}, Field{"work", Kind::kNumber},
 };
 
 bool fits(const Json& value, Kind kind) {
   switch (kind) {
-    case Kind::kNumber: return value.is_number();
-    case Kind::kText: return value.is_string();
-    case Kind::kFlag: return value.is_boolean();
-    case Kind::kList: return value.is_array();
-    case Kind::kObject: return value.is_object();
-    case Kind::kNumberOrNull: return value.is_number() || value.is_null();
+    case Kind::kNumber:
+      return value.is_number();
+    case Kind::kText:
+      return value.is_string();
+    case Kind::kFlag:
+      return value.is_boolean();
+    case Kind::kList:
+      return value.is_array();
+    case Kind::kObject:
+      return value.is_object();
+    case Kind::kNumberOrNull:
+      return value.is_number() || value.is_null();
   }
   return false;
 }
 
 const char* name_of(Kind kind) {
   switch (kind) {
-    case Kind::kNumber: return "a number";
-    case Kind::kText: return "text";
-    case Kind::kFlag: return "true or false";
-    case Kind::kList: return "a list";
-    case Kind::kObject: return "an object";
-    case Kind::kNumberOrNull: return "a number or null";
+    case Kind::kNumber:
+      return "a number";
+    case Kind::kText:
+      return "text";
+    case Kind::kFlag:
+      return "true or false";
+    case Kind::kList:
+      return "a list";
+    case Kind::kObject:
+      return "an object";
+    case Kind::kNumberOrNull:
+      return "a number or null";
   }
   return "";
 }
@@ -82,8 +102,8 @@ Status check_fields(const Json& object, const std::array<Field, n>& fields, std:
     if (found == object.end())
       return no_plan(origin, fmt::format("{} is missing: expected {}", where, name_of(field.kind)));
     if (!fits(*found, field.kind)) {
-      return no_plan(
-          origin, fmt::format("{} is of type {}: expected {}", where, found->type_name(), name_of(field.kind)));
+      return no_plan(origin, fmt::format("{} is of type {}: expected {}", where, found->type_name(),
+                                         name_of(field.kind)));
     }
   }
   return Status();

@@ -3,8 +3,9 @@
 namespace spyre::report {
 namespace {
 
-// The page as a browser gets it, but for two marks: @TITLE@, and @PLAN@, the facts. Everything visible is made
-// from the facts by the script, as text and never as markup, so that no buffer's name can change the page.
+// The page as a browser gets it, but for two marks: @TITLE@, and @PLAN@, the facts. Everything visible is
+// made from the facts by the script, as text and never as markup, so that no buffer's name can change the
+// page.
 constexpr std::string_view kPage = R"html(<!doctype html>
 <html lang="en">
 <head>
@@ -371,11 +372,20 @@ std::string markup_text(std::string_view plain) {
   std::string text;
   for (const char c : plain) {
     switch (c) {
-      case '<': text += "&lt;"; break;
-      case '>': text += "&gt;"; break;
-      case '&': text += "&amp;"; break;
-      case '"': text += "&quot;"; break;
-      default: text += c;
+      case '<':
+        text += "&lt;";
+        break;
+      case '>':
+        text += "&gt;";
+        break;
+      case '&':
+        text += "&amp;";
+        break;
+      case '"':
+        text += "&quot;";
+        break;
+      default:
+        text += c;
     }
   }
   return text;

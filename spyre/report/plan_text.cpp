@@ -44,10 +44,10 @@ std::string summary(const Json& plan) {
   text += fmt::format("LX       {} of {} B of every core\n", number(plan, "peak"), number(plan, "capacity"));
   text += fmt::format("solver   {}, {}, {} units of work\n", plan["solver"].get<std::string>(),
                       plan["optimal"].get<bool>() ? "proven best" : "not proven best", number(plan, "work"));
-  text += fmt::format(
-      "model    {:.1f} us: memory {:.1f}, compute {:.1f}, vector {:.1f}, ring {:.1f}\n", cost["us"].get<double>(),
-      cost["memory_us"].get<double>(), cost["compute_us"].get<double>(), cost["vector_us"].get<double>(),
-      cost["ring_us"].get<double>());
+  text +=
+      fmt::format("model    {:.1f} us: memory {:.1f}, compute {:.1f}, vector {:.1f}, ring {:.1f}\n",
+                  cost["us"].get<double>(), cost["memory_us"].get<double>(), cost["compute_us"].get<double>(),
+                  cost["vector_us"].get<double>(), cost["ring_us"].get<double>());
   return text;
 }
 
