@@ -28,19 +28,19 @@ constexpr std::string_view kPage = R"html(<!doctype html>
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--ink);
        font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
-main { max-width: 1240px; margin: 0 auto; padding: 36px 28px 64px; }
+main { max-width: 1240px; margin: 0 auto; padding: 28px 28px 64px; }
 h1 { font-size: 30px; line-height: 1.2; margin: 0; font-weight: 650; letter-spacing: -0.01em; }
-h2 { font-size: 17px; margin: 40px 0 10px; font-weight: 650; }
+h2 { font-size: 17px; margin: 30px 0 6px; font-weight: 650; }
 p { margin: 4px 0; }
 .soft { color: var(--soft); }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(200px, 1fr)); gap: 12px; margin: 24px 0 0; }
-.tile { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 13px 16px 14px; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(200px, 1fr)); gap: 12px; margin: 18px 0 0; }
+.tile { display: flex; flex-direction: column; background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 13px 16px 14px; }
 .tile .what { font-size: 12.5px; color: var(--soft); }
 .tile .value { font-size: 23px; font-weight: 650; line-height: 1.3; font-variant-numeric: tabular-nums; }
-.tile .more { font-size: 12.5px; color: var(--soft); }
-.bar { height: 4px; border-radius: 2px; background: var(--line); margin-top: 9px; overflow: hidden; }
+.tile .more { font-size: 12.5px; color: var(--soft); padding-bottom: 9px; }
+.bar { height: 4px; border-radius: 2px; background: var(--line); margin-top: auto; overflow: hidden; }
 .bar i { display: block; height: 100%; border-radius: 2px; }
-.card { background: var(--card); border: 1px solid var(--line); border-radius: 10px; overflow: hidden; }
+.card { margin-top: 10px; background: var(--card); border: 1px solid var(--line); border-radius: 10px; overflow: hidden; }
 svg { display: block; width: 100%; height: auto; }
 svg text { font-size: 11px; fill: var(--soft); font-variant-numeric: tabular-nums; }
 svg .grid { stroke: var(--line); stroke-width: 1; }
@@ -54,7 +54,7 @@ svg .axis { font-size: 12px; }
 .buffer .chevron { fill: var(--mark); }
 .buffer text { fill: var(--label); font-size: 10.5px; }
 .buffer:hover .body, .buffer:focus .body, .buffer.chosen .body { stroke: var(--ink); stroke-width: 2; stroke-dasharray: none; }
-.map.busy .buffer:not(.kin) { opacity: 0.28; }
+.map.busy .buffer:not(.kin) { opacity: 0.4; }
 .legend { display: flex; flex-wrap: wrap; gap: 6px 22px; padding: 0 20px 14px; font-size: 12.5px; color: var(--soft); }
 .legend span { display: inline-flex; align-items: center; gap: 7px; }
 .legend svg { width: 26px; height: 14px; }
@@ -155,7 +155,7 @@ document.getElementById('name').textContent = plan.graph;
 const gap = plan.bound - plan.saved;
 document.getElementById('lead').textContent =
   `${placed.length} of ${plan.buffers.length} buffers live in the scratchpads of ${plan.cores} ` +
-  `${plan.cores === 1 ? 'core' : 'cores'}, over ${plan.nodes.length} nodes.`;
+  `${plan.cores === 1 ? 'core' : 'cores'}, over ${plan.nodes.length} nodes; what they save is traffic of device memory.`;
 
 function tile(what, value, more, part, whole, colour) {
   const card = make(document.getElementById('tiles'), 'div', {class: 'tile'});
@@ -165,9 +165,9 @@ function tile(what, value, more, part, whole, colour) {
   const bar = make(card, 'div', {class: 'bar'});
   make(bar, 'i', {style: `width:${whole ? Math.min(100, 100 * part / whole) : 100}%;background:${colour}`});
 }
-tile('Device memory traffic avoided', bytes(plan.saved), `${percent(plan.saved, plan.at_stake)} of ${bytes(plan.at_stake)} at stake`,
+tile('Traffic avoided', bytes(plan.saved), `${percent(plan.saved, plan.at_stake)} of ${bytes(plan.at_stake)} at stake`,
      plan.saved, plan.at_stake, 'var(--lx)');
-tile('Device memory traffic left', bytes(plan.moved), `every input and result once: ${bytes(plan.compulsory)}`,
+tile('Traffic left', bytes(plan.moved), `inputs and results once: ${bytes(plan.compulsory)}`,
      plan.compulsory, plan.moved, 'var(--hbm)');
 tile('LX in use at the peak', bytes(plan.peak), `of ${bytes(plan.capacity)} in every core`, plan.peak, plan.capacity, 'var(--lx)');
 tile('Could still be avoided', gap > 0 && !plan.optimal ? `\u2264 ${bytes(gap)}` : '0 B',
@@ -235,7 +235,7 @@ function step(most) {  // of the address axis: a power of two with at most eight
   return size;
 }
 function drawMap() {
-  const width = 1184, left = 76, right = 20, top = 26, plot = 470;
+  const width = 1184, left = 76, right = 20, top = 30, plot = 410;
   const names = plan.nodes.length <= 72, bottom = names ? 84 : 50;
   const svg = make(document.getElementById('map'), 'svg', {viewBox: `0 0 ${width} ${top + plot + bottom}`, role: 'img',
     'aria-label': 'Addresses of LX over time, one rectangle per buffer'});
@@ -257,10 +257,10 @@ function drawMap() {
     if (names) make(svg, 'text', {transform: `translate(${middle + 3.5} ${top + plot + 22}) rotate(-90)`, 'text-anchor': 'end'},
                     n.op.length > 9 ? n.op.slice(0, 8) + '\u2026' : n.op);
   });
-  make(svg, 'text', {class: 'axis', x: left, y: 15}, 'address in LX, bytes');
+  make(svg, 'text', {class: 'axis', x: left, y: 19}, 'address in LX, bytes');
   make(svg, 'text', {class: 'axis', x: width - right, y: top + plot + bottom - 3, 'text-anchor': 'end'}, 'time in nodes \u2192');
   if (limit) make(svg, 'line', {class: 'limit', x1: left, x2: width - right, y1: y(plan.capacity), y2: y(plan.capacity)});
-  make(svg, 'text', {class: 'axis', x: width - right, y: 15, 'text-anchor': 'end'},
+  make(svg, 'text', {class: 'axis', x: width - right, y: 19, 'text-anchor': 'end'},
        limit ? `capacity ${bytes(plan.capacity)}` : `peak ${bytes(plan.peak)} of ${bytes(plan.capacity)} capacity`);
   // Parents share their last step with the child that takes over their slot; the drawing shares it evenly.
   const heirs = new Map(placed.filter(b => b.in_place_of).map(b => [b.in_place_of, b]));
