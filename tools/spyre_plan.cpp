@@ -66,6 +66,10 @@ int run(Command command) {
   if (!made.ok()) return tools::report(made.error(), tools::kBadArtifact);
   Json plan = std::move(made).value();
   if (command.alternatives) {
+    if (command.input.ends_with(".json"))
+      return tools::report(Error(ErrorKind::kInvalidArgument,
+                                 "--alternatives plans again: it needs a graph, found " + command.input),
+                           tools::kBadUsage);
     const Result<std::string> text = read_text(command.input);
     if (!text.ok()) return tools::report(text.error(), tools::kBadUsage);
     const Result<Graph> graph = parse_graph(text.value(), command.input);

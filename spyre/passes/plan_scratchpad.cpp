@@ -330,6 +330,7 @@ Result<ScratchpadPlan> plan_scratchpad(Graph& graph, const ScratchpadOptions& op
     asking = refuse_incomplete(question, solution.placement, residencies, judge);
   }
   ScratchpadPlan plan = plan_of(question, solution, residencies, graph, access, options);
+  plan.optimal = solution.optimal && *asked == question.problem;  // a later question left buffers out
   plan.asked = *std::move(asked);
   plan.work = work;
   write_places(graph, access, question, solution.placement, residencies);

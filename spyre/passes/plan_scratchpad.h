@@ -48,7 +48,7 @@ struct ScratchpadPlan {
   };
   Bytes capacity;
   std::string solver;
-  bool optimal = false;            ///< proven: no other placement of what was asked for last saves more
+  bool optimal = false;            ///< proven: no other placement saves more
   int64_t work = 0;                ///< units that the solver spent, over all rounds
   std::vector<Entry> entries;      ///< in the order of first touches
   std::vector<std::string> nodes;  ///< names, before clones were inserted

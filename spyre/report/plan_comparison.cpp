@@ -95,7 +95,7 @@ std::string comparison_text(const Json& comparison) {
                           row["moved"].get<int64_t>());
     }
   }
-  text += fmt::format("{} buffers differ in place or traffic, {} more in address only\n", changes.size(),
+  text += fmt::format("buffers that differ in place or traffic: {}; in address only: {}\n", changes.size(),
                       comparison["moved_address"].get<int64_t>());
   for (const char* field : {"saved", "moved", "peak"}) {
     const int64_t from = comparison[field]["from"].get<int64_t>(),
@@ -103,7 +103,7 @@ std::string comparison_text(const Json& comparison) {
     text += fmt::format("{:<7} {} -> {} B ({:+})\n", field, from, to, to - from);
   }
   const double from = comparison["us"]["from"].get<double>(), to = comparison["us"]["to"].get<double>();
-  return text + fmt::format("model   {:.1f} -> {:.1f} us ({:+.1f})\n", from, to, to - from);
+  return text + fmt::format("model   {:.2f} -> {:.2f} us ({:+.2f})\n", from, to, to - from);
 }
 
 }  // namespace spyre::report

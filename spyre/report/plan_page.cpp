@@ -53,6 +53,7 @@ svg .axis { font-size: 12px; }
 .buffer .over, .buffer text, .buffer .chevron { pointer-events: none; }
 .buffer .chevron { fill: var(--mark); }
 .buffer text { fill: var(--label); font-size: 10.5px; }
+.buffer.copy text { fill: var(--ink); }
 .buffer:hover .body, .buffer:focus .body, .buffer.chosen .body { stroke: var(--ink); stroke-width: 2; stroke-dasharray: none; }
 .map.busy .buffer:not(.kin) { opacity: 0.4; }
 .legend { display: flex; flex-wrap: wrap; gap: 6px 22px; padding: 0 20px 14px; font-size: 12.5px; color: var(--soft); }
@@ -124,7 +125,7 @@ function bytes(n) {
     if (n >= size) return (n / size).toFixed(n / size < 10 && n % size ? 2 : n / size < 100 && n % size ? 1 : 0) + ' ' + unit;
   return n + ' B';
 }
-const time = us => us >= 1000 ? (us / 1000).toFixed(2) + ' ms' : us.toFixed(1) + ' \u00b5s';
+const time = us => us >= 1000 ? (us / 1000).toFixed(2) + ' ms' : us.toFixed(us < 10 ? 2 : 1) + ' \u00b5s';
 const percent = (part, whole) => whole ? (100 * part / whole).toFixed(part === whole ? 0 : 1) + ' %' : '100 %';
 const node = i => `${i} (${plan.nodes[i].op})`;
 const rangeOf = b => `${b.address.toLocaleString('en-US')} \u2013 ${(b.address + b.bytes_per_core - 1).toLocaleString('en-US')}`;
@@ -167,10 +168,10 @@ function tile(what, value, more, part, whole, colour) {
 }
 tile('Traffic avoided', bytes(plan.saved), `${percent(plan.saved, plan.at_stake)} of ${bytes(plan.at_stake)} at stake`,
      plan.saved, plan.at_stake, 'var(--lx)');
-tile('Traffic left', bytes(plan.moved), `inputs and results once: ${bytes(plan.compulsory)}`,
+tile('Traffic left', bytes(plan.moved), `at least ${bytes(plan.compulsory)}: inputs, results`,
      plan.compulsory, plan.moved, 'var(--hbm)');
 tile('LX in use at the peak', bytes(plan.peak), `of ${bytes(plan.capacity)} in every core`, plan.peak, plan.capacity, 'var(--lx)');
-tile('Could still be avoided', gap > 0 && !plan.optimal ? `\u2264 ${bytes(gap)}` : '0 B',
+tile('Could still be avoided', plan.optimal || gap === 0 ? '0 B' : `\u2264 ${bytes(gap)}`,
      `${plan.solver}: ${plan.optimal ? 'proven best' : gap > 0 ? 'not proven best' : 'meets the bound'}`,
      plan.saved, plan.bound, 'var(--lx)');
 tile('Modelled time', time(plan.cost.us),

@@ -73,7 +73,7 @@ TEST(PlanText, ListsAlternativesWhenThereAreSome) {
   plan["alternatives"] = {
       {{"solver", "greedy"}, {"saved", 512}, {"moved", 1024}, {"us", 3.5}, {"optimal", false}, {"work", 3}}};
   EXPECT_TRUE(check_plan(plan, "plan").ok());
-  EXPECT_THAT(plan_text(plan), HasSubstr("greedy                        512         1024        3.5"));
+  EXPECT_THAT(plan_text(plan), HasSubstr("greedy                        512         1024       3.50"));
 }
 
 TEST(PlanFacts, APlanIsAPlan) {

@@ -45,7 +45,7 @@ std::string summary(const Json& plan) {
   text += fmt::format("solver   {}, {}, {} units of work\n", plan["solver"].get<std::string>(),
                       plan["optimal"].get<bool>() ? "proven best" : "not proven best", number(plan, "work"));
   text +=
-      fmt::format("model    {:.1f} us: memory {:.1f}, compute {:.1f}, vector {:.1f}, ring {:.1f}\n",
+      fmt::format("model    {:.2f} us: memory {:.2f}, compute {:.2f}, vector {:.2f}, ring {:.2f}\n",
                   cost["us"].get<double>(), cost["memory_us"].get<double>(), cost["compute_us"].get<double>(),
                   cost["vector_us"].get<double>(), cost["ring_us"].get<double>());
   return text;
@@ -55,7 +55,7 @@ std::string alternatives_table(const Json& rows) {
   std::string text = fmt::format("\n{:<20} {:>12} {:>12} {:>10} {:>14}  {}\n", "other solvers", "B saved",
                                  "B moved", "us", "work", "");
   for (const Json& row : rows) {
-    text += fmt::format("{:<20} {:>12} {:>12} {:>10.1f} {:>14}  {}\n", row["solver"].get<std::string>(),
+    text += fmt::format("{:<20} {:>12} {:>12} {:>10.2f} {:>14}  {}\n", row["solver"].get<std::string>(),
                         number(row, "saved"), number(row, "moved"), row["us"].get<double>(),
                         number(row, "work"), row["optimal"].get<bool>() ? "proven best" : "");
   }
