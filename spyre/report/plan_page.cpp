@@ -168,7 +168,7 @@ function tile(what, value, more, part, whole, colour) {
 }
 tile('Traffic avoided', bytes(plan.saved), `${percent(plan.saved, plan.at_stake)} of ${bytes(plan.at_stake)} at stake`,
      plan.saved, plan.at_stake, 'var(--lx)');
-tile('Traffic left', bytes(plan.moved), `at least ${bytes(plan.compulsory)}: inputs, results`,
+tile('Traffic left', bytes(plan.moved), `${bytes(plan.compulsory)} of it compulsory`,
      plan.compulsory, plan.moved, 'var(--hbm)');
 tile('LX in use at the peak', bytes(plan.peak), `of ${bytes(plan.capacity)} in every core`, plan.peak, plan.capacity, 'var(--lx)');
 tile('Could still be avoided', plan.optimal || gap === 0 ? '0 B' : `\u2264 ${bytes(gap)}`,
@@ -237,7 +237,7 @@ function step(most) {  // of the address axis: a power of two with at most eight
 }
 function drawMap() {
   const width = 1184, left = 76, right = 20, top = 30, plot = 410;
-  const names = plan.nodes.length <= 72, bottom = names ? 84 : 50;
+  const names = plan.nodes.length <= 72, bottom = names ? 120 : 50;
   const svg = make(document.getElementById('map'), 'svg', {viewBox: `0 0 ${width} ${top + plot + bottom}`, role: 'img',
     'aria-label': 'Addresses of LX over time, one rectangle per buffer'});
   patterns(svg, 'hatch');
@@ -256,7 +256,7 @@ function drawMap() {
     if (i % (names ? Math.ceil(plan.nodes.length / 52) : columns) === 0)
       make(svg, 'text', {x: middle, y: top + plot + 15, 'text-anchor': 'middle'}, i);
     if (names) make(svg, 'text', {transform: `translate(${middle + 3.5} ${top + plot + 22}) rotate(-90)`, 'text-anchor': 'end'},
-                    n.op.length > 9 ? n.op.slice(0, 8) + '\u2026' : n.op);
+                    n.op.length > 12 ? n.op.slice(0, 11) + '\u2026' : n.op);
   });
   make(svg, 'text', {class: 'axis', x: left, y: 19}, 'address in LX, bytes');
   make(svg, 'text', {class: 'axis', x: width - right, y: top + plot + bottom - 3, 'text-anchor': 'end'}, 'time in nodes \u2192');
