@@ -3,7 +3,8 @@
 #include "glue/bindings.h"
 #include "glue/compiled_kernel.h"
 #include "glue/error.h"
-#include "spyre/driver/compile.h"
+#include "spyre/driver/explain.h"
+#include "spyre/report/plan_page.h"
 
 namespace spyre::glue {
 namespace {
@@ -29,6 +30,17 @@ void save(const CompiledKernel& kernel, const std::string& directory) {
   check(save_bundle(bundle, directory));
 }
 
+// The facts of the scratchpad plan as JSON text.
+std::string plan_facts(const CompiledKernel& kernel) {
+  const py::gil_scoped_release release;
+  return unwrap(explain(kernel.compiled())).dump();
+}
+
+std::string plan_page(const CompiledKernel& kernel) {
+  const py::gil_scoped_release release;
+  return report::plan_page(unwrap(explain(kernel.compiled())));
+}
+
 }  // namespace
 
 void bind_compile(py::module& module) {
@@ -46,6 +58,8 @@ void bind_compile(py::module& module) {
            py::arg("name"), "The device layout of an argument.")
       .def("run", &run, py::arg("inputs"), py::arg("outputs"), "Queues one run on the current stream.")
       .def("plan", [](CompiledKernel& k, c10::DeviceIndex device) { return k.plan(device); }, py::arg("device") = 0)
+      .def("plan_facts", &plan_facts, "The scratchpad plan and what there is to know about it, as JSON text.")
+      .def("plan_page", &plan_page, "The same as one HTML page.")
       .def("save", &save, py::arg("directory"), "Writes the bundle and the graph as a directory.");
   module.def("compile_graph", &compile_text, py::arg("text"), "Compiles a graph in text form for the card.");
 }

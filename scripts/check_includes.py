@@ -24,7 +24,7 @@ ALLOWED = {
     "device": {"program", "cost", "layout", "ops", "arch", "base"},
     "runtime": {"device", "program", "cost", "layout", "ops", "arch", "base"},
     "report": {"base"},
-    "glue": {"driver", "runtime", "program", "graph", "opspec", "codegen", "layout", "arch", "base"},
+    "glue": {"driver", "report", "runtime", "program", "graph", "opspec", "codegen", "layout", "arch", "base"},
 }
 PYTORCH = re.compile(r"#include <(torch|ATen|c10|caffe2|pybind11)/|#include <Python\.h>")
 OURS = re.compile(r'#include "(?:spyre/)?([a-z_]+)/')

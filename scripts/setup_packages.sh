@@ -2,7 +2,7 @@
 # Installs the Debian packages the build needs, or names them when it may not.
 set -euo pipefail
 
-packages=(ccache clang-format cmake g++ libbenchmark-dev libcli11-dev libfmt-dev libgmock-dev libgtest-dev libhwy-dev
+packages=(ccache chromium chromium-driver clang-format cmake g++ libbenchmark-dev libcli11-dev libfmt-dev libgmock-dev libgtest-dev libhwy-dev
           ninja-build nlohmann-json3-dev python3-venv)
 
 missing=()

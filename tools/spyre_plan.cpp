@@ -1,5 +1,5 @@
-// spyre-plan: reads a graph (.ir) and shows which of its buffers live in LX, where, and why the others do
-// not.
+// spyre-plan: reads a graph (.ir) and explains its scratchpad plan: which buffers live in LX, where, why the
+// others do not and what that costs. As text, as JSON, as a page, or compared with another plan.
 
 #include <fmt/format.h>
 
@@ -7,7 +7,11 @@
 #include <cstdio>
 
 #include "spyre/base/json.h"
-#include "spyre/driver/compile.h"
+#include "spyre/driver/explain.h"
+#include "spyre/report/plan_comparison.h"
+#include "spyre/report/plan_facts.h"
+#include "spyre/report/plan_page.h"
+#include "spyre/report/plan_text.h"
 #include "spyre/solve/solver.h"
 #include "tools/exit_code.h"
 
@@ -16,29 +20,79 @@ namespace {
 using namespace spyre;
 
 struct Command {
-  std::string input;
-  bool json = false, no_in_place = false, no_clones = false;
+  std::string input, html, compare;
+  bool json = false, alternatives = false, no_in_place = false, no_clones = false;
   CompileOptions options;
 };
 
+Result<Json> explained(const Graph& graph, const CompileOptions& options) {
+  SPYRE_ASSIGN_OR_RETURN(const CompiledGraph compiled, compile(graph, options));
+  Json plan = explain(compiled);
+  if (compiled.joint) plan["joint"] = compiled.joint->to_json();
+  return plan;
+}
+
+// The same graph planned by every solver.
+Result<Json> alternatives(const Graph& graph, CompileOptions options) {
+  Json rows = Json::array();
+  for (const solve::SolverRow& solver : solve::all_solvers()) {
+    options.scratchpad.solver = solver.name;
+    SPYRE_ASSIGN_OR_RETURN(const Json plan, explained(graph, options));
+    rows.push_back({{"solver", plan["solver"]},
+                    {"saved", plan["saved"]},
+                    {"moved", plan["moved"]},
+                    {"us", plan["cost"]["us"]},
+                    {"optimal", plan["optimal"]},
+                    {"work", plan["work"]}});
+  }
+  return rows;
+}
+
+// A plan from a file: one that was saved (.json), or that of a graph under the same options.
+Result<Json> plan_of_file(const std::string& path, const CompileOptions& options) {
+  if (path.ends_with(".json")) {
+    SPYRE_ASSIGN_OR_RETURN(Json plan, read_json(path));
+    SPYRE_TRY(report::check_plan(plan, path));
+    return plan;
+  }
+  SPYRE_ASSIGN_OR_RETURN(const std::string text, read_text(path));
+  SPYRE_ASSIGN_OR_RETURN(const Graph graph, parse_graph(text, path));
+  return explained(graph, options);
+}
+
 int run(Command command) {
-  const Result<std::string> text = read_text(command.input);
-  if (!text.ok()) return tools::report(text.error(), tools::kBadUsage);
-  Result<Graph> graph = parse_graph(text.value(), command.input);
-  if (!graph.ok()) return tools::report(graph.error(), tools::kBadArtifact);
   command.options.lx_planning = true;
   command.options.scratchpad.in_place = !command.no_in_place;
-  command.options.scratchpad.clone_inputs = !command.no_clones;
-  const Result<CompiledGraph> compiled = compile(std::move(graph).value(), command.options);
-  if (!compiled.ok()) return tools::report(compiled.error(), tools::kBadArtifact);
-  const ScratchpadPlan& plan = compiled.value().scratchpad;
-  const std::optional<CoOptimizeReport>& joint = compiled.value().joint;
-  if (command.json) {
-    Json json = plan.to_json();
-    if (joint) json["joint"] = joint->to_json();
-    fmt::print("{}\n", json.dump(2));
-  } else {
-    fmt::print("{}{}", plan.to_text(), joint ? joint->to_text() : "");
+  if (command.no_clones) command.options.scratchpad.clone_inputs = false;
+  Result<Json> made = plan_of_file(command.input, command.options);
+  if (!made.ok()) return tools::report(made.error(), tools::kBadArtifact);
+  Json plan = std::move(made).value();
+  if (command.alternatives) {
+    if (command.input.ends_with(".json"))
+      return tools::report(Error(ErrorKind::kInvalidArgument,
+                                 "--alternatives plans again: it needs a graph, found " + command.input),
+                           tools::kBadUsage);
+    const Result<std::string> text = read_text(command.input);
+    if (!text.ok()) return tools::report(text.error(), tools::kBadUsage);
+    const Result<Graph> graph = parse_graph(text.value(), command.input);
+    if (!graph.ok()) return tools::report(graph.error(), tools::kBadUsage);
+    Result<Json> rows = alternatives(graph.value(), command.options);
+    if (!rows.ok()) return tools::report(rows.error(), tools::kBadArtifact);
+    plan["alternatives"] = std::move(rows).value();
+  }
+  if (!command.html.empty()) {
+    const Status written = write_text(command.html, report::plan_page(plan));
+    if (!written.ok()) return tools::report(written.error(), tools::kBadUsage);
+  }
+  if (!command.compare.empty()) {
+    const Result<Json> other = plan_of_file(command.compare, command.options);
+    if (!other.ok()) return tools::report(other.error(), tools::kBadArtifact);
+    const Json comparison = report::compare_plans(plan, other.value());
+    fmt::print("{}", command.json ? comparison.dump(2) + "\n" : report::comparison_text(comparison));
+  } else if (command.json) {
+    fmt::print("{}\n", plan.dump(2));
+  } else if (command.html.empty()) {
+    fmt::print("{}", report::plan_text(plan));
   }
   return tools::kDone;
 }
@@ -47,8 +101,9 @@ int run(Command command) {
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Plans the scratchpads of a graph (.ir). Exit codes: 0 done, 1 command line or files, 2 the graph is "
-      "refused, 4 bug.",
+      "Explains the scratchpad plan of a graph (.ir), or one that was saved (.json). Exit codes: 0 done, 1 "
+      "command "
+      "line or files, 2 the graph or the saved plan is refused, 4 bug.",
       "spyre-plan");
   Command command;
   const Result<CompileOptions> environment = CompileOptions::from_environment();
@@ -57,7 +112,9 @@ int main(int argc, char** argv) {
   std::vector<std::string> solvers;
   for (const solve::SolverRow& row : solve::all_solvers()) solvers.emplace_back(row.name);
   int64_t capacity = command.options.scratchpad.capacity.count();
-  app.add_option("graph", command.input, "Graph in text form")->required()->check(CLI::ExistingFile);
+  app.add_option("graph", command.input, "Graph in text form, or a plan that --json printed")
+      ->required()
+      ->check(CLI::ExistingFile);
   app.add_option("--cores", command.options.cores, "Cores that work is divided over (SENCORES)")
       ->check(CLI::Range(1, 32));
   app.add_option("-s,--solver", command.options.scratchpad.solver, "Which solver (LAYOUT_SOLVER)")
@@ -67,6 +124,11 @@ int main(int argc, char** argv) {
   app.add_flag("--no-in-place", command.no_in_place, "No result takes over the slot of an operand");
   app.add_flag("--no-clones", command.no_clones, "No copies of inputs in LX");
   app.add_flag("--json", command.json, "Print JSON");
+  app.add_option("--html", command.html, "Write a self-contained page with the map of LX");
+  app.add_option("--compare", command.compare,
+                 "Print what differs in another graph's plan, or in a saved one")
+      ->check(CLI::ExistingFile);
+  app.add_flag("--alternatives", command.alternatives, "Plan with every solver and show what each saves");
   CLI11_PARSE(app, argc, argv);
   command.options.scratchpad.capacity = Bytes(capacity);
   return tools::guarded_main([&] { return run(std::move(command)); });

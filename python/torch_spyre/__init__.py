@@ -15,7 +15,7 @@ __version__ = f"{_base_version}+g{_revision}" if _revision else _base_version
 
 from torch_spyre._inductor.errors import SpyreUnsupportedError  # noqa: E402
 from torch_spyre._inductor.hints import declare_tensor_dim, name_tensor_dims, spyre_hint  # noqa: E402
-from torch_spyre.diagnostics import environment_report  # noqa: E402
+from torch_spyre.diagnostics import environment_report, explain  # noqa: E402
 from torch_spyre.fallback import FallbackWarning  # noqa: E402
 from torch_spyre.model_utils import load_model_to_spyre  # noqa: E402
 
@@ -25,6 +25,7 @@ __all__ = [
     "__version__",
     "declare_tensor_dim",
     "environment_report",
+    "explain",
     "load_model_to_spyre",
     "name_tensor_dims",
     "spyre_hint",

@@ -82,3 +82,14 @@ def environment_report() -> str:
             show_config(),
         ]
     )
+
+
+def explain(html=None) -> list[dict]:
+    """The scratchpad plan of every compiled kernel of this process; with ``html``, a folder, also as pages.
+
+    >>> torch.compile(model)(x)
+    >>> [(p["kernel"], p["saved"], p["moved"]) for p in torch_spyre.explain(html="plans")]
+    """
+    from torch_spyre._inductor import kernels  # torch.compile is not loaded before it is used
+
+    return kernels.explain(html)

@@ -116,6 +116,7 @@ Result<CompileOptions> CompileOptions::from_environment() {
 
 Result<CompiledGraph> compile(Graph graph, const CompileOptions& options, PassLog& log) {
   CompiledGraph compiled;
+  compiled.options = options;
   SPYRE_TRY(optimize(graph, options, log, compiled));
   SPYRE_TRY(complete_layouts(graph));
   SPYRE_ASSIGN_OR_RETURN(const Kernel kernel, lower_to_kernel(graph));

@@ -40,6 +40,7 @@ struct CompiledGraph {
   std::vector<KernelArgument> arguments;  ///< inputs, outputs, constants
   ScratchpadPlan scratchpad;              ///< empty without LX planning
   std::optional<CoOptimizeReport> joint;  ///< with co-optimization: what it found
+  CompileOptions options;                 ///< what it was compiled with
 };
 
 /// Runs every pass and writes the bundle. Refusals say which pass refused what, where it comes from and what

@@ -134,11 +134,39 @@ bool refuse_incomplete(const Question& question, const solve::Placement& placeme
   return incomplete;
 }
 
+// Who makes and who reads a candidate. Readers of a copy are not readers of its source.
+void add_nodes(const Residency& residency, const std::vector<BufferTouch>& touches, int relayout,
+               ScratchpadPlan::Entry& entry) {
+  const auto add = [](std::vector<int64_t>& nodes, const BufferTouch& touch) {
+    const auto node = static_cast<int64_t>(touch.node);
+    if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
+  };
+  if (relayout >= 0) {
+    for (const BufferTouch& touch : residency.relayouts[static_cast<size_t>(relayout)].readers)
+      add(entry.read_by, touch);
+    return;
+  }
+  for (const BufferTouch& touch : touches) {
+    const bool elsewhere =
+        std::any_of(residency.relayouts.begin(), residency.relayouts.end(), [&](const Relayout& r) {
+          return std::any_of(r.readers.begin(), r.readers.end(), [&](const BufferTouch& reader) {
+            return reader.node == touch.node && reader.operand == touch.operand;
+          });
+        });
+    if (!elsewhere) add(touch.writes ? entry.made_by : entry.read_by, touch);
+  }
+}
+
 ScratchpadPlan plan_of(const Question& question, const solve::Solution& solution,
                        const std::vector<Residency>& residencies, const Graph& graph,
-                       const ScratchpadOptions& options) {
-  ScratchpadPlan plan{
-      .capacity = options.capacity, .solver = options.solver, .optimal = solution.optimal, .entries = {}};
+                       const GraphAccess& access, const ScratchpadOptions& options) {
+  ScratchpadPlan plan{.capacity = options.capacity,
+                      .solver = options.solver,
+                      .optimal = solution.optimal,
+                      .entries = {},
+                      .nodes = {},
+                      .asked = {}};
+  for (const Node& node : graph.nodes) plan.nodes.push_back(node.name);
   const auto& offsets = solution.placement.offset;
   for (size_t i = 0; i < question.candidates.size(); ++i) {
     const solve::Buffer& buffer = question.problem.buffers[i];
@@ -154,7 +182,11 @@ ScratchpadPlan plan_of(const Question& question, const solve::Solution& solution
                                 .clone = relayout < 0 && buffer.input && offsets[i].has_value(),
                                 .copied_out = relayout < 0 && residency.copied_out,
                                 .copy_of = {},
-                                .saves = buffer.saves};
+                                .saves = buffer.saves,
+                                .live = buffer.live,
+                                .made_by = {},
+                                .read_by = {}};
+    add_nodes(residency, access.touches[static_cast<size_t>(id)], relayout, entry);
     if (relayout >= 0) entry.copy_of = graph.buffers[static_cast<size_t>(id)].name;
     if (!offsets[i]) entry.reason = solve::spill_reason(question.problem, static_cast<int>(i));
     for (const int parent : buffer.in_place_parents) {
@@ -288,6 +320,8 @@ Result<ScratchpadPlan> plan_scratchpad(Graph& graph, const ScratchpadOptions& op
   std::vector<Residency> residencies;
   Question question;
   solve::Solution solution;
+  std::optional<solve::Problem> asked;
+  int64_t work = 0;
   bool asking = true;
   while (asking) {  // ends: each round takes a relayout or a buffer out of the question
     residencies.clear();
@@ -295,13 +329,18 @@ Result<ScratchpadPlan> plan_scratchpad(Graph& graph, const ScratchpadOptions& op
       residencies.push_back(judge.judge(id, judge.touches_of(id)));
     }
     question = question_of(graph, access, residencies, options);
+    if (!asked) asked = question.problem;
     SPYRE_ASSIGN_OR_RETURN(solution,
                            solve::place(question.problem, options.solver, solve::Deadline(kSolverUnits)));
     const Status legal = solve::validate(question.problem, solution.placement);
     SPYRE_CHECK(legal.ok(), fmt::format("solver '{}': {}", options.solver, legal.error().message));
+    work += solution.work;
     asking = refuse_incomplete(question, solution.placement, residencies, judge);
   }
-  ScratchpadPlan plan = plan_of(question, solution, residencies, graph, options);
+  ScratchpadPlan plan = plan_of(question, solution, residencies, graph, access, options);
+  plan.optimal = solution.optimal && *asked == question.problem;  // a later question left buffers out
+  plan.asked = *std::move(asked);
+  plan.work = work;
   write_places(graph, access, question, solution.placement, residencies);
   return plan;
 }

@@ -8,6 +8,7 @@
 #include "spyre/base/result.h"
 #include "spyre/base/units.h"
 #include "spyre/graph/graph.h"
+#include "spyre/solve/problem.h"
 
 namespace spyre {
 
@@ -42,19 +43,25 @@ struct ScratchpadPlan {
     bool copied_out = false;       ///< made in LX, and copied to device memory once
     std::string copy_of;           ///< another division of this buffer, made by a shuffle
     Bytes saves;                   ///< device memory traffic that residency avoids, or would avoid
+    solve::Lifetime live;          ///< in steps: node n runs at 2n + 1, copies made for it at 2n
+    std::vector<int64_t> made_by, read_by;  ///< nodes; a copy in another division has only its own readers
   };
   Bytes capacity;
   std::string solver;
-  bool optimal = false;        ///< proven: no other placement saves more
-  std::vector<Entry> entries;  ///< in the order of first touches
+  bool optimal = false;            ///< proven: no other placement saves more
+  int64_t work = 0;                ///< units that the solver spent, over all rounds
+  std::vector<Entry> entries;      ///< in the order of first touches
+  std::vector<std::string> nodes;  ///< names, before clones were inserted
+  solve::Problem asked;            ///< the placement problem of the first round: the most that could be saved
 
   /// Device memory traffic that the plan avoids, and that it could avoid with an endless LX.
   Bytes saved() const;
   Bytes at_stake() const;
+  /// No placement saves more than this (solve/bounds.h). Costs a relaxation of the whole problem.
+  Bytes most_saved() const;
   /// First byte that no buffer uses.
   Bytes peak() const;
 
-  std::string to_text() const;
   Json to_json() const;
 };
 

@@ -3,6 +3,7 @@
 import ast
 import functools
 import hashlib
+import json
 import logging
 import math
 import os
@@ -93,6 +94,26 @@ def hbm_bytes(among) -> tuple[int, int]:
     """Device memory traffic of the last run of these kernels, and their inputs and results once: the least possible."""
     moved = sum(op["hbm_read"] + op["hbm_written"] for k in among for op in k.plan().last_run_counts()["ops"])
     return moved, sum(k.compulsory_bytes() for k in among)
+
+
+def explain(html: str | os.PathLike | None = None) -> list[dict]:
+    """The scratchpad plans of the kernels of this process, in the order they were loaded.
+
+    One dict per kernel: ``kernel`` is its name, ``buffers`` says of every buffer where it lives, and why, ``saved``,
+    ``moved`` and ``bound`` are bytes of device memory traffic. ``html`` names a folder: every plan is written there
+    too, as a page with the map of LX, and ``page`` is its path. Refused when kernels were compiled with
+    ``LX_PLANNING=0``: there is no plan then.
+    """
+    plans = []
+    for kernel in sorted(loaded, key=lambda k: k.number):
+        plan = {"kernel": kernel.name, **json.loads(kernel._kernel.plan_facts())}
+        if html is not None:
+            os.makedirs(html, exist_ok=True)
+            plan["page"] = os.path.join(html, f"{kernel.number:03d}_{kernel.name}"[:120] + ".html")
+            with open(plan["page"], "w") as file:
+                file.write(kernel._kernel.plan_page())
+        plans.append(plan)
+    return plans
 
 
 class LoadedKernel:

@@ -148,6 +148,19 @@ Result<PlanCost> cost_of(const Graph& graph) {
   return cost;
 }
 
+Result<std::vector<Bytes>> traffic_by_buffer(const Graph& graph) {
+  SPYRE_ASSIGN_OR_RETURN(const GraphAccess access, access_of(graph));
+  std::vector<Bytes> traffic(graph.buffers.size());
+  for (size_t id = 0; id < graph.buffers.size(); ++id) {
+    const auto& place = graph.buffers[id].place;
+    if (place && place->kind == BufferPlace::Kind::kLx) continue;
+    for (const BufferTouch& touch : access.touches[id])
+      traffic[id] +=
+          kStickBytes * sticks_moved(access.ops[touch.node], touch.operand, access.layouts[touch.node]);
+  }
+  return traffic;
+}
+
 Bytes compulsory_bytes(const Graph& graph) {
   std::vector<bool> read(graph.buffers.size());
   for (const Node& node : graph.nodes) {

@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "spyre/base/result.h"
 #include "spyre/base/units.h"
@@ -44,6 +45,10 @@ Nanos shuffle_time(const CoreView& from, const CoreView& to);
 
 /// A graph with every decision made. Buffers without a place in LX are in device memory.
 Result<PlanCost> cost_of(const Graph& graph);
+
+/// Device memory traffic of such a graph by buffer: what not being in LX costs each of them. Sums to `read`
+/// and `written` of its cost.
+Result<std::vector<Bytes>> traffic_by_buffer(const Graph& graph);
 
 /// Every input that is read and every result, once: what no plan can avoid.
 Bytes compulsory_bytes(const Graph& graph);

@@ -1,0 +1,56 @@
+#include "spyre/driver/explain.h"
+
+#include <map>
+
+#include "spyre/graph/device_op.h"
+#include "spyre/passes/scratchpad/plan_cost.h"
+
+namespace spyre {
+namespace {
+
+Json cost_json(const PlanCost& cost) {
+  return {{"us", cost.total().us()},         {"memory_us", cost.memory().us()},
+          {"compute_us", cost.compute.us()}, {"vector_us", cost.vector.us()},
+          {"ring_us", cost.ring.us()},       {"read", cost.read.count()},
+          {"written", cost.written.count()}};
+}
+
+Json nodes_json(const Graph& graph, const std::vector<std::string>& names) {
+  std::map<std::string, std::string> ops;
+  for (const Node& node : graph.nodes) ops[node.name] = device_op(node).op;
+  Json nodes = Json::array();
+  for (const std::string& name : names) nodes.push_back({{"name", name}, {"op", ops[name]}});
+  return nodes;
+}
+
+}  // namespace
+
+Result<Json> explain(const CompiledGraph& compiled) {
+  const Graph& graph = compiled.graph;
+  if (!compiled.options.lx_planning) {
+    return Error(ErrorKind::kInvalidArgument,
+                 "graph '" + graph.name + "' was compiled without LX planning: there is no plan to explain")
+        .try_instead("LX_PLANNING=1");
+  }
+  SPYRE_ASSIGN_OR_RETURN(const PlanCost cost, cost_of(graph));
+  SPYRE_ASSIGN_OR_RETURN(const std::vector<Bytes> traffic, traffic_by_buffer(graph));
+  Json facts = {{"graph", graph.name}, {"cores", compiled.options.cores}};
+  facts.update(compiled.scratchpad.to_json());
+  facts["moved"] = (cost.read + cost.written).count();
+  facts["compulsory"] = compulsory_bytes(graph).count();
+  facts["cost"] = cost_json(cost);
+  if (compiled.joint) {
+    facts["joint"] = {{"separate_us", compiled.joint->separate.total().us()},
+                      {"evaluated", compiled.joint->evaluated},
+                      {"exact", compiled.joint->exact}};
+  }
+  facts["nodes"] = nodes_json(graph, compiled.scratchpad.nodes);
+  for (Json& row : facts["buffers"]) {
+    const std::optional<BufferId> id = graph.find(row["buffer"].get<std::string>());
+    // A copy in another division is made over the ring: no such buffer touches device memory.
+    row["moves"] = id ? traffic[static_cast<size_t>(*id)].count() : 0;
+  }
+  return facts;
+}
+
+}  // namespace spyre

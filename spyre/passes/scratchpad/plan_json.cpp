@@ -1,0 +1,80 @@
+#include <algorithm>
+
+#include "spyre/passes/plan_scratchpad.h"
+#include "spyre/solve/bounds.h"
+
+namespace spyre {
+
+Bytes ScratchpadPlan::saved() const {
+  Bytes sum;
+  for (const Entry& entry : entries) sum += entry.address ? entry.saves : Bytes(0);
+  return sum;
+}
+
+Bytes ScratchpadPlan::at_stake() const {
+  return solve::bytes_at_stake(asked);
+}
+
+Bytes ScratchpadPlan::peak() const {
+  Bytes end;
+  for (const Entry& entry : entries)
+    end = std::max(end, entry.address ? *entry.address + entry.per_core : end);
+  return end;
+}
+
+Bytes ScratchpadPlan::most_saved() const {
+  // Later rounds ask for less, up to copies whose shape changed with what was refused.
+  return std::max(saved(), at_stake() - solve::unavoidable_off_chip(asked));
+}
+
+namespace {
+
+// What a person should know about one buffer, in a few words.
+std::string remark_on(const ScratchpadPlan::Entry& entry) {
+  if (!entry.address) return entry.reason;
+  if (!entry.in_place_of.empty()) return "in place of " + entry.in_place_of;
+  if (entry.copied_out) return "copied out once";
+  if (!entry.copy_of.empty()) return "shuffled from " + entry.copy_of;
+  return entry.clone ? "clone of the input" : "";
+}
+
+Json names_of(const std::vector<int64_t>& nodes, const std::vector<std::string>& names) {
+  Json list = Json::array();
+  for (const int64_t node : nodes) list.push_back(names[static_cast<size_t>(node)]);
+  return list;
+}
+
+}  // namespace
+
+Json ScratchpadPlan::to_json() const {
+  Json rows = Json::array();
+  for (const Entry& entry : entries) {
+    rows.push_back({{"buffer", entry.buffer},
+                    {"place", entry.address ? "lx" : "hbm"},
+                    {"first", entry.first},
+                    {"last", entry.last},
+                    {"bytes_per_core", entry.per_core.count()},
+                    {"address", entry.address ? Json(entry.address->count()) : Json()},
+                    {"reason", entry.reason},
+                    {"in_place_of", entry.in_place_of},
+                    {"clone", entry.clone},
+                    {"copied_out", entry.copied_out},
+                    {"copy_of", entry.copy_of},
+                    {"saves", entry.saves.count()},
+                    {"live", {entry.live.begin.count(), entry.live.end.count()}},
+                    {"made_by", names_of(entry.made_by, nodes)},
+                    {"read_by", names_of(entry.read_by, nodes)},
+                    {"remark", remark_on(entry)}});
+  }
+  return {{"capacity", capacity.count()},
+          {"solver", solver},
+          {"optimal", optimal},
+          {"work", work},
+          {"peak", peak().count()},
+          {"saved", saved().count()},
+          {"at_stake", at_stake().count()},
+          {"bound", most_saved().count()},
+          {"buffers", rows}};
+}
+
+}  // namespace spyre

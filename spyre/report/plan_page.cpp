@@ -1,0 +1,408 @@
+#include "spyre/report/plan_page.h"
+
+namespace spyre::report {
+namespace {
+
+// The page as a browser gets it, but for two marks: @TITLE@, and @PLAN@, the facts. Everything visible is
+// made from the facts by the script, as text and never as markup, so that no buffer's name can change the
+// page.
+constexpr std::string_view kPage = R"html(<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>@TITLE@</title>
+<style>
+:root {
+  color-scheme: light dark;
+  --page: #fbfbfa; --card: #ffffff; --ink: #1c1f24; --soft: #667080; --line: #e3e5e8;
+  --lx: #0f8b8d; --hbm: #c8741c; --light: 0.76; --vivid: 0.115; --label: #14181d; --mark: #ffffff;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --page: #14171b; --card: #1b1f25; --ink: #e8eaed; --soft: #98a2b0; --line: #2d333b;
+    --lx: #3fc1bd; --hbm: #eaa04e; --light: 0.62; --vivid: 0.105; --label: #0c0f12; --mark: #14171b;
+  }
+}
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--page); color: var(--ink);
+       font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
+main { max-width: 1240px; margin: 0 auto; padding: 28px 28px 64px; }
+h1 { font-size: 30px; line-height: 1.2; margin: 0; font-weight: 650; letter-spacing: -0.01em; }
+h2 { font-size: 17px; margin: 30px 0 6px; font-weight: 650; }
+p { margin: 4px 0; }
+.soft { color: var(--soft); }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(200px, 1fr)); gap: 12px; margin: 18px 0 0; }
+.tile { display: flex; flex-direction: column; background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 13px 16px 14px; }
+.tile .what { font-size: 12.5px; color: var(--soft); }
+.tile .value { font-size: 23px; font-weight: 650; line-height: 1.3; font-variant-numeric: tabular-nums; }
+.tile .more { font-size: 12.5px; color: var(--soft); padding-bottom: 9px; }
+.bar { height: 4px; border-radius: 2px; background: var(--line); margin-top: auto; overflow: hidden; }
+.bar i { display: block; height: 100%; border-radius: 2px; }
+.card { margin-top: 10px; background: var(--card); border: 1px solid var(--line); border-radius: 10px; overflow: hidden; }
+svg { display: block; width: 100%; height: auto; }
+svg text { font-size: 11px; fill: var(--soft); font-variant-numeric: tabular-nums; }
+svg .grid { stroke: var(--line); stroke-width: 1; }
+svg .limit { stroke: var(--hbm); stroke-width: 1.5; stroke-dasharray: 6 4; }
+svg .axis { font-size: 12px; }
+.buffer { cursor: pointer; outline: none; }
+.buffer .body { fill: oklch(var(--light) var(--vivid) var(--hue)); stroke: var(--card); stroke-width: 1; }
+.buffer.copy .body { fill: oklch(var(--light) var(--vivid) var(--hue) / 0.55);
+                     stroke: oklch(var(--light) var(--vivid) var(--hue)); stroke-dasharray: 3 2; }
+.buffer .over, .buffer text, .buffer .chevron { pointer-events: none; }
+.buffer .chevron { fill: var(--mark); }
+.buffer text { fill: var(--label); font-size: 10.5px; }
+.buffer.copy text { fill: var(--ink); }
+.buffer:hover .body, .buffer:focus .body, .buffer.chosen .body { stroke: var(--ink); stroke-width: 2; stroke-dasharray: none; }
+.map.busy .buffer:not(.kin) { opacity: 0.4; }
+.legend { display: flex; flex-wrap: wrap; gap: 6px 22px; padding: 0 20px 14px; font-size: 12.5px; color: var(--soft); }
+.legend span { display: inline-flex; align-items: center; gap: 7px; }
+.legend svg { width: 26px; height: 14px; }
+.filters { display: flex; gap: 6px; margin-bottom: 10px; }
+.filters button { font: inherit; font-size: 13px; color: var(--ink); background: var(--card); border: 1px solid var(--line);
+                  border-radius: 999px; padding: 3px 13px; cursor: pointer; }
+.filters button[aria-pressed=true] { border-color: var(--ink); }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-size: 13px; font-variant-numeric: tabular-nums; }
+th { text-align: left; font-weight: 500; color: var(--soft); }
+th, td { padding: 5px 12px; border-bottom: 1px solid var(--line); white-space: nowrap; }
+tr:last-child td { border-bottom: 0; }
+td.number, th.number { text-align: right; }
+td.remark { white-space: normal; min-width: 220px; }
+tbody tr:hover, tbody tr.chosen { background: color-mix(in oklab, var(--ink) 6%, transparent); }
+.swatch { display: inline-block; width: 10px; height: 10px; border-radius: 3px; margin-right: 8px;
+          background: oklch(var(--light) var(--vivid) var(--hue)); }
+.swatch.off { background: none; border: 1px solid var(--hbm); }
+.in-lx { color: var(--lx); } .in-hbm { color: var(--hbm); }
+#tip { position: fixed; z-index: 2; pointer-events: none; visibility: hidden; max-width: 400px; background: var(--card);
+       border: 1px solid var(--line); border-radius: 10px; padding: 11px 15px; font-size: 13px;
+       box-shadow: 0 6px 24px rgb(0 0 0 / 0.18); }
+#tip.shown { visibility: visible; }
+#tip strong { font-size: 14px; }
+#tip dl { display: grid; grid-template-columns: auto 1fr; gap: 1px 12px; margin: 5px 0 0; }
+#tip dt { color: var(--soft); } #tip dd { margin: 0; font-variant-numeric: tabular-nums; }
+@media print { main { padding: 0; } .filters { display: none; } .card, .tile { break-inside: avoid; } }
+</style>
+</head>
+<body>
+<main>
+  <p class="soft">Scratchpad plan</p>
+  <h1 id="name"></h1>
+  <p id="lead"></p>
+  <section class="tiles" id="tiles"></section>
+
+  <h2>The map of LX</h2>
+  <p class="soft">Every rectangle is a buffer that stays on the cores: from the node that makes it to the node that reads
+    it last, at its address. All cores hold the same addresses, so one map stands for all of them.</p>
+  <div class="card">
+    <div class="map" id="map"></div>
+    <div class="legend" id="legend"></div>
+  </div>
+
+  <h2>All buffers</h2>
+  <div class="filters" id="filters"></div>
+  <div class="card scroll"><table id="buffers"></table></div>
+
+  <section id="others" hidden>
+    <h2>Other solvers</h2>
+    <p class="soft">The same graph planned with each of them; divisions of work follow, so more than addresses may differ.</p>
+    <div class="card scroll"><table id="alternatives"></table></div>
+  </section>
+</main>
+<div id="tip" role="status"></div>
+<script type="application/json" id="plan">@PLAN@</script>
+<script>
+'use strict';
+const plan = JSON.parse(document.getElementById('plan').textContent);
+const byName = new Map(plan.buffers.map(b => [b.buffer, b]));
+const placed = plan.buffers.filter(b => b.address !== null);
+
+// ---- words and numbers ----
+const exact = n => n.toLocaleString('en-US') + ' B';
+function bytes(n) {
+  for (const [unit, size] of [['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 2 ** 10]])
+    if (n >= size) return (n / size).toFixed(n / size < 10 && n % size ? 2 : n / size < 100 && n % size ? 1 : 0) + ' ' + unit;
+  return n + ' B';
+}
+const time = us => us >= 1000 ? (us / 1000).toFixed(2) + ' ms' : us.toFixed(us < 10 ? 2 : 1) + ' \u00b5s';
+const percent = (part, whole) => whole ? (100 * part / whole).toFixed(part === whole ? 0 : 1) + ' %' : '100 %';
+const node = i => `${i} (${plan.nodes[i].op})`;
+const rangeOf = b => `${b.address.toLocaleString('en-US')} \u2013 ${(b.address + b.bytes_per_core - 1).toLocaleString('en-US')}`;
+const named = names => {
+  const ops = new Map(plan.nodes.map(n => [n.name, n.op]));
+  return names.map(n => `${n} (${ops.get(n)})`).join(', ');
+};
+
+function make(parent, tag, attributes = {}, text) {
+  const svg = parent.namespaceURI === 'http://www.w3.org/2000/svg' || tag === 'svg';
+  const element = svg ? document.createElementNS('http://www.w3.org/2000/svg', tag) : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  if (text !== undefined) element.textContent = text;
+  parent.appendChild(element);
+  return element;
+}
+
+// ---- one colour per slot: what takes over a slot, or is another division of the same data, keeps the colour ----
+const rootOf = b => {
+  const parent = byName.get(b.in_place_of || b.copy_of);
+  return parent && parent !== b ? rootOf(parent) : b;
+};
+const roots = [...new Set(placed.map(rootOf))];
+const hue = b => (25 + roots.indexOf(rootOf(b)) * 137.508) % 360;
+
+// ---- summary ----
+document.getElementById('name').textContent = plan.graph;
+const gap = plan.bound - plan.saved;
+document.getElementById('lead').textContent =
+  `${placed.length} of ${plan.buffers.length} buffers live in the scratchpads of ${plan.cores} ` +
+  `${plan.cores === 1 ? 'core' : 'cores'}, over ${plan.nodes.length} nodes; what they save is traffic of device memory.`;
+
+function tile(what, value, more, part, whole, colour) {
+  const card = make(document.getElementById('tiles'), 'div', {class: 'tile'});
+  make(card, 'div', {class: 'what'}, what);
+  make(card, 'div', {class: 'value'}, value);
+  make(card, 'div', {class: 'more'}, more);
+  const bar = make(card, 'div', {class: 'bar'});
+  make(bar, 'i', {style: `width:${whole ? Math.min(100, 100 * part / whole) : 100}%;background:${colour}`});
+}
+tile('Traffic avoided', bytes(plan.saved), `${percent(plan.saved, plan.at_stake)} of ${bytes(plan.at_stake)} at stake`,
+     plan.saved, plan.at_stake, 'var(--lx)');
+tile('Traffic left', bytes(plan.moved), `${bytes(plan.compulsory)} of it compulsory`,
+     plan.compulsory, plan.moved, 'var(--hbm)');
+tile('LX in use at the peak', bytes(plan.peak), `of ${bytes(plan.capacity)} in every core`, plan.peak, plan.capacity, 'var(--lx)');
+tile('Could still be avoided', plan.optimal || gap === 0 ? '0 B' : `\u2264 ${bytes(gap)}`,
+     `${plan.solver}: ${plan.optimal ? 'proven best' : gap > 0 ? 'not proven best' : 'meets the bound'}`,
+     plan.saved, plan.bound, 'var(--lx)');
+tile('Modelled time', time(plan.cost.us),
+     `memory ${time(plan.cost.memory_us)}, ring ${time(plan.cost.ring_us)}`, plan.cost.memory_us,
+     plan.cost.memory_us + plan.cost.compute_us + plan.cost.vector_us + plan.cost.ring_us, 'var(--hbm)');
+
+// ---- what is said about one buffer ----
+const tip = document.getElementById('tip');
+function facts(b) {
+  const rows = [['place', b.address === null ? 'device memory' : 'LX', 'place']];
+  if (b.address !== null) rows.push(['address', rangeOf(b), 'address']);
+  rows.push([b.address === null && !b.copy_of ? 'size' : 'per core', exact(b.bytes_per_core), 'bytes_per_core'],
+            ['from', 'node ' + node(b.first), 'first'], ['to', 'node ' + node(b.last), 'last']);
+  if (b.made_by.length) rows.push(['made by', named(b.made_by), 'made_by']);
+  if (b.read_by.length) rows.push(['read by', named(b.read_by), 'read_by']);
+  rows.push([b.address === null ? 'would save' : 'saves', exact(b.saves), 'saves']);
+  rows.push(['still moves', exact(b.moves), 'moves']);
+  if (b.remark) rows.push([b.address === null ? 'why' : 'how', b.remark, 'remark']);
+  return rows;
+}
+function show(b, x, y) {
+  tip.replaceChildren();
+  make(tip, 'strong', {'data-fact': 'buffer'}, b.buffer);
+  const list = make(tip, 'dl');
+  for (const [label, value, fact] of facts(b)) {
+    make(list, 'dt', {}, label);
+    make(list, 'dd', {'data-fact': fact}, value);
+  }
+  tip.classList.add('shown');
+  const box = tip.getBoundingClientRect();
+  tip.style.left = Math.max(8, x + 18 + box.width > innerWidth ? x - box.width - 14 : x + 18) + 'px';
+  tip.style.top = Math.max(8, Math.min(y + 14, innerHeight - box.height - 8)) + 'px';
+  for (const part of document.querySelectorAll('[data-buffer]')) {
+    const other = byName.get(part.dataset.buffer);
+    part.classList.toggle('chosen', other === b);
+    part.classList.toggle('kin', b.address !== null && other.address !== null && rootOf(other) === rootOf(b));
+  }
+  document.getElementById('map').classList.toggle('busy', b.address !== null);
+}
+function hide() {
+  tip.classList.remove('shown');
+  document.getElementById('map').classList.remove('busy');
+  for (const part of document.querySelectorAll('.chosen, .kin')) part.classList.remove('chosen', 'kin');
+}
+function explains(element, b) {
+  element.dataset.buffer = b.buffer;
+  element.addEventListener('mousemove', event => show(b, event.clientX, event.clientY));
+  element.addEventListener('mouseleave', hide);
+  element.addEventListener('focus', () => { const r = element.getBoundingClientRect(); show(b, r.right, r.top); });
+  element.addEventListener('blur', hide);
+}
+
+// ---- the map ----
+const chevron = 'M0,-4 L4,0 L0,4 L-1.5,4 L2.5,0 L-1.5,-4 Z';
+function patterns(svg, id) {
+  const hatch = make(make(svg, 'defs'), 'pattern', {id, width: 6, height: 6, patternUnits: 'userSpaceOnUse', patternTransform: 'rotate(45)'});
+  make(hatch, 'rect', {width: 1.6, height: 6, fill: 'var(--mark)', 'fill-opacity': 0.75});
+}
+function step(most) {  // of the address axis: a power of two with at most eight lines
+  let size = 128;
+  while (most / size > 8) size *= 2;
+  return size;
+}
+function drawMap() {
+  const width = 1184, left = 76, right = 20, top = 30, plot = 410;
+  const names = plan.nodes.length <= 72, bottom = names ? 120 : 50;
+  const svg = make(document.getElementById('map'), 'svg', {viewBox: `0 0 ${width} ${top + plot + bottom}`, role: 'img',
+    'aria-label': 'Addresses of LX over time, one rectangle per buffer'});
+  patterns(svg, 'hatch');
+  const tallest = Math.max(plan.peak, 1), limit = plan.capacity <= tallest * 1.25;
+  const most = limit ? plan.capacity * 1.02 : tallest * 1.06;
+  const x = t => left + (width - left - right) * t / (2 * Math.max(1, plan.nodes.length));
+  const y = a => top + plot * (1 - a / most);
+  const lines = step(most), columns = Math.ceil(plan.nodes.length / 30);
+  for (let a = 0; a <= most; a += lines) {
+    make(svg, 'line', {class: 'grid', x1: left, x2: width - right, y1: y(a), y2: y(a)});
+    make(svg, 'text', {x: left - 8, y: y(a) + 4, 'text-anchor': 'end'}, a ? bytes(a) : '0');
+  }
+  plan.nodes.forEach((n, i) => {
+    const middle = x(2 * i + 1);
+    if (i % columns === 0) make(svg, 'line', {class: 'grid', x1: x(2 * i), x2: x(2 * i), y1: top, y2: top + plot, 'stroke-opacity': 0.55});
+    if (i % (names ? Math.ceil(plan.nodes.length / 52) : columns) === 0)
+      make(svg, 'text', {x: middle, y: top + plot + 15, 'text-anchor': 'middle'}, i);
+    if (names) make(svg, 'text', {transform: `translate(${middle + 3.5} ${top + plot + 22}) rotate(-90)`, 'text-anchor': 'end'},
+                    n.op.length > 12 ? n.op.slice(0, 11) + '\u2026' : n.op);
+  });
+  make(svg, 'text', {class: 'axis', x: left, y: 19}, 'address in LX, bytes');
+  make(svg, 'text', {class: 'axis', x: width - right, y: top + plot + bottom - 3, 'text-anchor': 'end'}, 'time in nodes \u2192');
+  if (limit) make(svg, 'line', {class: 'limit', x1: left, x2: width - right, y1: y(plan.capacity), y2: y(plan.capacity)});
+  make(svg, 'text', {class: 'axis', x: width - right, y: 19, 'text-anchor': 'end'},
+       limit ? `capacity ${bytes(plan.capacity)}` : `peak ${bytes(plan.peak)} of ${bytes(plan.capacity)} capacity`);
+  // Parents share their last step with the child that takes over their slot; the drawing shares it evenly.
+  const heirs = new Map(placed.filter(b => b.in_place_of).map(b => [b.in_place_of, b]));
+  const byArea = [...placed].sort((a, b) => b.bytes_per_core - a.bytes_per_core);  // small ones on top
+  for (const b of byArea) {
+    const begin = x(b.live[0] + (b.in_place_of ? 0.5 : 0));
+    const end = x(b.live[1] - (heirs.has(b.buffer) ? 0.5 : 0));
+    const height = Math.max(3, y(b.address) - y(b.address + b.bytes_per_core)), y0 = y(b.address) - height;
+    const group = make(svg, 'g', {class: b.copy_of ? 'buffer copy' : 'buffer', style: `--hue:${hue(b).toFixed(1)}`, tabindex: 0,
+                                  role: 'button', 'aria-label': b.buffer});
+    const box = {x: begin, y: y0, width: Math.max(2, end - begin), height, rx: Math.min(3, height / 2)};
+    make(group, 'rect', {class: 'body', ...box});
+    if (b.clone) make(group, 'rect', {class: 'over', ...box, fill: 'url(#hatch)'});
+    if (b.in_place_of && height >= 6)
+      make(group, 'path', {class: 'chevron', d: chevron, transform: `translate(${begin + 4} ${y0 + height / 2}) scale(${Math.min(1, height / 12)})`});
+    const label = b.copied_out ? b.buffer + ' \u2197' : b.buffer, room = end - begin - (b.in_place_of ? 16 : 6);
+    if (height >= 13 && room >= label.length * 6.1)
+      make(group, 'text', {x: (begin + end + (b.in_place_of ? 8 : 0)) / 2, y: y0 + height / 2 + 3.7, 'text-anchor': 'middle'}, label);
+    explains(group, b);
+  }
+}
+function drawLegend() {
+  const legend = document.getElementById('legend');
+  const entry = (text, draw) => {
+    const item = make(legend, 'span');
+    const svg = make(item, 'svg', {viewBox: '0 0 26 14'});
+    draw(svg);
+    make(item, 'span', {}, text);
+  };
+  const box = (svg, kind) => make(make(svg, 'g', {class: kind, style: '--hue:190'}), 'rect', {class: 'body', x: 1, y: 1, width: 24, height: 12, rx: 3});
+  entry('made on the cores', svg => box(svg, 'buffer'));
+  entry('takes over the slot to its left', svg => {
+    const group = box(svg, 'buffer').parentNode;
+    make(group, 'path', {class: 'chevron', d: chevron, transform: 'translate(6 7)'});
+  });
+  entry('clone of an input', svg => { box(svg, 'buffer'); make(svg, 'rect', {x: 1, y: 1, width: 24, height: 12, rx: 3, fill: 'url(#hatch)'}); });
+  entry('shuffled to other cores over the ring', svg => box(svg, 'buffer copy'));
+  if (placed.some(b => b.copied_out)) entry('copied out once', svg => make(svg, 'text', {x: 9, y: 12}, '\u2197'));
+  make(legend, 'span', {}, 'One colour: one slot, or one buffer in several divisions.');
+}
+
+// ---- tables ----
+function row(parent, cells, tag = 'td') {
+  const line = make(parent, 'tr');
+  for (const [text, kind] of cells) make(line, tag, kind ? {class: kind} : {}, text);
+  return line;
+}
+function drawBuffers() {
+  const table = document.getElementById('buffers');
+  row(make(table, 'thead'), [['buffer'], ['place'], ['address', 'number'], ['nodes', 'number'], ['bytes per core', 'number'],
+      ['saves', 'number'], ['still moves', 'number'], ['remark']], 'th');
+  const body = make(table, 'tbody');
+  for (const b of plan.buffers) {
+    const lx = b.address !== null;
+    const line = row(body, [[''], [lx ? 'LX' : 'device memory', lx ? 'in-lx' : 'in-hbm'], [lx ? b.address.toLocaleString('en-US') : '\u2013', 'number'],
+      [`${b.first} \u2013 ${b.last}`, 'number'], [bytes(b.bytes_per_core), 'number'], [lx ? bytes(b.saves) : '\u2013', 'number'],
+      [bytes(b.moves), 'number'], [b.remark, 'remark']]);
+    make(line.firstChild, 'span', lx ? {class: 'swatch', style: `--hue:${hue(b).toFixed(1)}`} : {class: 'swatch off'});
+    line.firstChild.append(b.buffer);
+    explains(line, b);
+  }
+}
+function drawFilters() {
+  const filters = document.getElementById('filters');
+  const choices = [['all', () => true], ['in LX', b => b.address !== null], ['in device memory', b => b.address === null]];
+  for (const [name, wanted] of choices) {
+    const button = make(filters, 'button', {'aria-pressed': name === 'all'}, `${name} (${plan.buffers.filter(wanted).length})`);
+    button.addEventListener('click', () => {
+      for (const other of filters.children) other.setAttribute('aria-pressed', other === button);
+      for (const line of document.querySelectorAll('#buffers tbody tr')) line.hidden = !wanted(byName.get(line.dataset.buffer));
+    });
+  }
+}
+function drawAlternatives() {
+  if (!plan.alternatives) return;
+  document.getElementById('others').hidden = false;
+  const table = document.getElementById('alternatives');
+  row(make(table, 'thead'), [['solver'], ['saves', 'number'], ['left', 'number'], ['modelled time', 'number'],
+      ['units of work', 'number'], ['']], 'th');
+  const body = make(table, 'tbody');
+  for (const a of plan.alternatives)
+    row(body, [[a.solver], [bytes(a.saved), 'number'], [bytes(a.moved), 'number'], [time(a.us), 'number'],
+               [a.work.toLocaleString('en-US'), 'number'], [a.optimal ? 'proven best' : '']]);
+}
+drawMap();
+drawLegend();
+drawBuffers();
+drawFilters();
+drawAlternatives();
+</script>
+</body>
+</html>
+)html";
+
+// JSON that can stand inside a script element: `</script>` and `<!--` cannot end or change it.
+std::string script_text(const Json& facts) {
+  std::string text;
+  for (const char c : facts.dump()) {
+    if (c == '<') {
+      text += "\\u003c";
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
+std::string markup_text(std::string_view plain) {
+  std::string text;
+  for (const char c : plain) {
+    switch (c) {
+      case '<':
+        text += "&lt;";
+        break;
+      case '>':
+        text += "&gt;";
+        break;
+      case '&':
+        text += "&amp;";
+        break;
+      case '"':
+        text += "&quot;";
+        break;
+      default:
+        text += c;
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string plan_page(const Json& plan) {
+  constexpr std::string_view kTitle = "@TITLE@", kPlan = "@PLAN@";
+  const size_t title = kPage.find(kTitle), facts = kPage.find(kPlan);
+  std::string page(kPage.substr(0, title));
+  page += markup_text(plan["graph"].get<std::string>() + ": scratchpad plan");
+  page += kPage.substr(title + kTitle.size(), facts - title - kTitle.size());
+  page += script_text(plan);
+  page += kPage.substr(facts + kPlan.size());
+  return page;
+}
+
+}  // namespace spyre::report
