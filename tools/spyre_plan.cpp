@@ -27,7 +27,7 @@ struct Command {
 
 Result<Json> explained(const Graph& graph, const CompileOptions& options) {
   SPYRE_ASSIGN_OR_RETURN(const CompiledGraph compiled, compile(graph, options));
-  Json plan = explain(compiled);
+  SPYRE_ASSIGN_OR_RETURN(Json plan, explain(compiled));
   if (compiled.joint) plan["joint"] = compiled.joint->to_json();
   return plan;
 }
