@@ -1,8 +1,11 @@
 """Intermediate tensors in the cores' scratchpads: fewer bytes from device memory, the same bits."""
 
+from pathlib import Path
+
 import pytest
 import torch
 import torch.nn.functional as F
+import torch_spyre
 from torch_spyre._inductor import config
 
 H = torch.float16
@@ -108,3 +111,26 @@ def test_every_solver_keeps_the_bits(solver):
     off = _run(function, [x], sencores=2, lx_planning=False)[0]
     on = _run(function, [x], sencores=2, layout_solver=solver)[0]
     assert torch.equal(on.view(torch.int16), off.view(torch.int16))
+
+
+def test_compiled_kernels_explain_their_plans(tmp_path):
+    x = torch.randn(128, 192, dtype=H)
+    compiled = torch.compile(lambda x: torch.softmax(x, 0), fullgraph=True)
+    torch._dynamo.reset()
+    torch.spyre.reset_metrics()
+    compiled(x.to("spyre"))
+    metrics = torch.spyre.metrics()
+    plan = torch_spyre.explain(html=tmp_path)[-1]
+    assert plan["moved"] == metrics["hbm_bytes_read"] + metrics["hbm_bytes_written"]
+    assert {b["place"] for b in plan["buffers"]} == {"lx", "hbm"}
+    page = Path(plan["page"]).read_text()
+    assert page.startswith("<!doctype html>") and plan["buffers"][0]["buffer"] in page
+
+
+def test_kernels_without_planning_have_no_plan():
+    torch._dynamo.reset()
+    before = len(torch_spyre.explain())
+    with config.patch(lx_planning=False):
+        compiled = torch.compile(lambda x: torch.softmax(x, 1), fullgraph=True)
+        compiled(torch.randn(64, 128, dtype=H).to("spyre"))
+        assert len(torch_spyre.explain()) <= before  # kernels of earlier tests may be gone

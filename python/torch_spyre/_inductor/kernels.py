@@ -101,11 +101,12 @@ def explain(html: str | os.PathLike | None = None) -> list[dict]:
 
     One dict per kernel: ``kernel`` is its name, ``buffers`` says of every buffer where it lives, and why, ``saved``,
     ``moved`` and ``bound`` are bytes of device memory traffic. ``html`` names a folder: every plan is written there
-    too, as a page with the map of LX, and ``page`` is its path. Refused when kernels were compiled with
-    ``LX_PLANNING=0``: there is no plan then.
+    too, as a page with the map of LX, and ``page`` is its path. Kernels compiled with ``LX_PLANNING=0`` have no plan.
     """
     plans = []
     for kernel in sorted(loaded, key=lambda k: k.number):
+        if not kernel._kernel.planned:
+            continue
         plan = {"kernel": kernel.name, **json.loads(kernel._kernel.plan_facts())}
         if html is not None:
             os.makedirs(html, exist_ok=True)
