@@ -50,16 +50,17 @@ OF_ONE = {
     "tril": torch.tril,
 }
 
-# Operators on integers that the card has in fp32 only: a compiled program takes them, exact below 2^24 (ADR 0016), and an
-# eager call, which knows no values, asks the CPU.
+# Operators on integers that the card has in fp32 only: a compiled program takes them, exact below 2^24 (ADR 0016), and
+# an eager call, which knows no values, asks the CPU.
 INTEGERS_IN_FP32 = """
-    amax amin_first argmax clamp clamp_min clamp_tensor cube hardtanh inverse_square masked_fill max_with_position maximum
-    minimum power prod square sum sum_first sum_of_all tril where
+    amax amin_first argmax clamp clamp_min clamp_tensor cube hardtanh inverse_square masked_fill max_with_position
+    maximum minimum power prod square sum sum_first sum_of_all tril where
 """
+POWERS = ("cube", "inverse_square", "power", "square")
 # (operator, dtype): why only one of the two runs on the card.
 ON_THE_CPU_IN_ONE = {
     **{(name, "int64"): "in fp32" for name in INTEGERS_IN_FP32.split()},
-    **{(name, "bool"): "a power of truth values is an integer" for name in ("cube", "inverse_square", "power", "square")},
+    **{(name, "bool"): "a power of truth values is an integer" for name in POWERS},
     ("all", "float32"): "the compiled form compares with zero first, in 32 bits, and then cannot turn the stick",
     ("all", "int64"): "the compiled form compares with zero first, in 32 bits, and then cannot turn the stick",
     ("layer_norm", "float32"): "of a transposed tensor; the eager form also makes the statistics",
@@ -104,7 +105,7 @@ def same_both_ways(name, dtype, function, inputs, form):
     compiled, compiled_helped = run(torch.compile(function, fullgraph=True), inputs)
     if eager_helped != compiled_helped:
         who = "eager" if eager_helped else "compiled"
-        assert (name, dtype) in ON_THE_CPU_IN_ONE, f"{name} {dtype} {form}: on the CPU when {who}, on the card otherwise"
+        assert (name, dtype) in ON_THE_CPU_IN_ONE, f"{name} {dtype} {form}: on the CPU only when {who}"
         torch.testing.assert_close(eager, compiled, **(HALF if dtype == "float16" else SINGLE))
         return
     for one, other in zip(eager, compiled, strict=True):
