@@ -618,7 +618,7 @@ print(sorted(counts), {reason for entry in counts.values() for reason in entry["
 """
     environment = {**os.environ, "SPYRE_EAGER": "0", "TORCH_SPYRE_FALLBACK": "silent"}
     command = [sys.executable, "-c", program]
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
     names = "['aten::add.Tensor', 'aten::exp_', 'aten::native_layer_norm', 'aten::sum.dim_IntList']"
     assert result.stdout.strip() == names + " {'eager kernels are switched off (SPYRE_EAGER=0)'}", result.stderr
 
