@@ -115,6 +115,9 @@ std::string ResidencyJudge::bar_of(BufferId id) const {
   if (!buffer.is_input && reads == 0) return graph_.is_result(id) ? "graph output" : "no consumer";
   if (graph_.is_result(id) && !rules_.copy_out) return "graph output";
   for (const BufferTouch& touch : touches) {
+    if (access_.ops[touch.node].access.indices.empty()) {
+      return fmt::format("turned from a woven stick by '{}'", graph_.nodes[touch.node].name);
+    }
     if (std::string reason = touch.writes ? bar_of(touch) : ""; !reason.empty()) return reason;
   }
   return "";
