@@ -137,6 +137,7 @@ class StickRules {
   Status holds_pairs() const {
     if (op_.op.op != "dl16tofp32" && op_.op.op != "fp32todl16") return Status();
     const DeviceAccess& wide = op_.op.op == "dl16tofp32" ? *output_ : *inputs_[0];
+    if (wide.lane < 0) return Status();  // refused as any pointwise operation between such sticks is
     const int64_t extent = op_.access.loops[static_cast<size_t>(wide.lane)].extent;
     const int64_t needed = (extent + 2 * wide.lanes - 1) / (2 * wide.lanes) * 2;
     for (const AccessDim& dim : wide.dims) {
