@@ -105,7 +105,7 @@ def explain(html: str | os.PathLike | None = None) -> list[dict]:
     """
     plans = []
     for kernel in sorted(loaded, key=lambda k: k.number):
-        if not kernel._kernel.planned:
+        if not getattr(kernel._kernel, "planned", False):
             continue
         plan = {"kernel": kernel.name, **json.loads(kernel._kernel.plan_facts())}
         if html is not None:
