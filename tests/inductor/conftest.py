@@ -9,6 +9,7 @@ import pytest
 os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", tempfile.mkdtemp(prefix="torchinductor-test-"))
 
 import torch
+from torch_spyre._inductor import kernels
 
 from tests.inductor import harness
 
@@ -16,6 +17,7 @@ from tests.inductor import harness
 @pytest.fixture(autouse=True)
 def fresh_compiler_state():
     torch._dynamo.reset()
+    kernels.loaded.clear()  # cached code keeps kernels of other tests alive, also those of the evaluator
     torch.manual_seed(0)
     yield
 

@@ -3,6 +3,7 @@
 import ast
 import functools
 import hashlib
+import itertools
 import json
 import logging
 import math
@@ -79,6 +80,7 @@ def reinterpret_tensor(tensor, size, stride, offset):
 
 #: Kernels of this process, in the order they were loaded; they go with the code that owns them.
 loaded: "weakref.WeakSet[LoadedKernel]" = weakref.WeakSet()
+_numbers = itertools.count()
 
 
 def traffic() -> list[dict]:
@@ -129,7 +131,7 @@ class LoadedKernel:
         self._kernel = compile_for_codegen(text)
         self._expected = _input_places(text)
         self._mutated = _mutated_inputs(text, self._kernel.inputs)
-        self.number = len(loaded)
+        self.number = next(_numbers)
         loaded.add(self)
 
     def plan(self):
