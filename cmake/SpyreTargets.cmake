@@ -26,6 +26,8 @@ target_compile_options(spyre_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-res
 if(SPYRE_SANITIZE)
   target_compile_options(spyre_options INTERFACE -fsanitize=${SPYRE_SANITIZE} -fno-omit-frame-pointer -g)
   target_link_options(spyre_options INTERFACE -fsanitize=${SPYRE_SANITIZE})
+  # GCC 12's flow analysis loses track of std::optional in instrumented code.
+  target_compile_options(spyre_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()
 
 function(spyre_layer NAME)

@@ -55,6 +55,12 @@ Result<c10::ScalarType> promoted(std::initializer_list<const c10::IValue*> opera
 
 Result<HostType> common_type(std::initializer_list<const c10::IValue*> operands) {
   SPYRE_ASSIGN_OR_RETURN(const c10::ScalarType type, promoted(operands));
+  const auto fits = [](double value) { return value >= -0x1p31 && value < 0x1p31; };
+  for (const c10::IValue* value : operands) {
+    if (c10::isIntegralType(type, /*includeBool=*/false) && is_number(*value) && !fits(number(*value))) {
+      return refuse("a number that does not fit the card's 32-bit integers");
+    }
+  }
   return arithmetic_type(type);
 }
 

@@ -27,6 +27,10 @@ std::string text_of(const c10::IValue& value) {
 
 Status unary(GraphBuilder& graph, Arguments args, std::string_view op) {
   SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0]}));
+  // Of integers the card knows the sign and the negative; the rest would go through 32-bit floats.
+  if (is_integer(type) && (op == "abs" || op == "relu")) {
+    return refuse(c10::str(op, " of integers"));
+  }
   NodeBuilder node = over_result(graph);
   node.store(node.op(op, {operand(graph, node, args[0], type)}));
   return Status();

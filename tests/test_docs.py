@@ -21,3 +21,9 @@ def test_the_journey_shows_what_the_code_prints_today():
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_coverage_page_has_a_row_for_every_operator():
+    command = [sys.executable, "scripts/generate_coverage.py", "--check"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

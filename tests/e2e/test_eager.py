@@ -238,6 +238,15 @@ def test_integers_are_compared_exactly_wherever_they_are(op):
         assert torch.equal(BINARY[op](one, other).cpu(), BINARY[op](one.cpu(), other.cpu()))
 
 
+def test_integers_beyond_the_card_are_left_to_the_cpu():
+    x = torch.tensor([2**24 + 1, -(2**30) - 1, 5]).to("spyre")
+    with fallbacks_allowed():
+        for op in (torch.abs, torch.relu, lambda t: t < 2**40, lambda t: t > -(2**40)):
+            assert torch.equal(op(x).cpu(), op(x.cpu()))
+        with pytest.raises(RuntimeError, match="does not fit the card's 32-bit integers"):
+            x + 2**40
+
+
 def test_the_logarithm_of_every_float32():
     values = torch.tensor([0.0, 1e-38, 1e-12, 0.5, 1.0, 3.0, 1e10, 3.4e38, math.inf, -1.0, math.nan])
     torch.testing.assert_close(values.to("spyre").log().cpu(), values.log(), rtol=2e-6, atol=1e-6, equal_nan=True)

@@ -53,8 +53,8 @@ OF_ONE = {
 # Operators on integers that the card has in fp32 only: a compiled program takes them, exact below 2^24 (ADR 0016), and
 # an eager call, which knows no values, asks the CPU.
 INTEGERS_IN_FP32 = """
-    amax amin_first argmax clamp clamp_min clamp_tensor cube hardtanh inverse_square masked_fill max_with_position
-    maximum minimum power prod square sum sum_first sum_of_all tril where
+    abs amax amin_first argmax clamp clamp_min clamp_tensor cube hardtanh inverse_square masked_fill
+    max_with_position maximum minimum power prod relu square sum sum_first sum_of_all tril where
 """
 POWERS = ("cube", "inverse_square", "power", "square")
 # (operator, dtype): why only one of the two runs on the card.
