@@ -121,9 +121,12 @@ struct Step {
   std::vector<int> read_as;
 };
 
+// Layouts that later nodes still ask for, by buffer in ascending order. Not those of inputs, which nobody chooses.
+using Live = std::vector<std::pair<BufferId, int>>;
+
 struct State {
   int64_t cost = 0;
-  std::map<BufferId, int> live;  // layouts that later nodes still ask for
+  Live live;
   std::shared_ptr<const Step> steps;
 };
 
@@ -146,12 +149,9 @@ class BeamSearch {
 
   Result<LayoutChoice> run() {
     std::vector<State> states(1);
-    for (size_t id = 0; id < graph_.buffers.size(); ++id) {
-      if (graph_.buffers[id].is_input) states[0].live[static_cast<BufferId>(id)] = 0;
-    }
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       NodeTable table(graph_, graph_.nodes[n], candidates_, conversions_);
-      std::map<std::map<BufferId, int>, State> next;
+      std::map<Live, State> next;
       for (const State& state : states) extend(state, static_cast<int>(n), table, next);
       if (next.empty()) return impossible(graph_.nodes[n], table);
       states.clear();
@@ -166,21 +166,30 @@ class BeamSearch {
  private:
   void note_use(BufferId id, size_t node) { last_use_[static_cast<size_t>(id)] = static_cast<int>(node); }
 
-  void extend(const State& state, int node, NodeTable& table,
-              std::map<std::map<BufferId, int>, State>& next) {
+  // The layout that a buffer has: an input's, or what was chosen when an earlier node began to fill it.
+  std::optional<int> layout_of(const State& state, BufferId id) const {
+    if (graph_.buffers[static_cast<size_t>(id)].is_input) return 0;
+    const auto found = std::lower_bound(state.live.begin(), state.live.end(), std::pair(id, 0));
+    if (found == state.live.end() || found->first != id) return std::nullopt;
+    return found->second;
+  }
+
+  void extend(const State& state, int node, NodeTable& table, std::map<Live, State>& next) {
     const BufferId output = table.output();
-    const auto fixed = state.live.find(output);  // an input, or a buffer that an earlier node began to fill
+    if (const std::optional<int> fixed = layout_of(state, output)) {
+      if (table.possible(*fixed)) extend_with(state, node, table, *fixed, true, next);
+      return;
+    }
     const int outputs = static_cast<int>(candidates_[static_cast<size_t>(output)].size());
-    for (int out = fixed == state.live.end() ? 0 : fixed->second; out < outputs; ++out) {
-      if (table.possible(out)) extend_with(state, node, table, out, fixed != state.live.end(), next);
-      if (fixed != state.live.end()) break;
+    for (int out = 0; out < outputs; ++out) {
+      if (table.possible(out)) extend_with(state, node, table, out, false, next);
     }
   }
 
   void extend_with(const State& state, int node, NodeTable& table, int out, bool out_exists,
-                   std::map<std::map<BufferId, int>, State>& next) {
+                   std::map<Live, State>& next) {
     const BufferId output = table.output();
-    State extended{.cost = state.cost, .live = state.live};
+    State extended{.cost = state.cost, .live = {}, .steps = {}};
     if (!out_exists)
       extended.cost += bytes_of(candidates_[static_cast<size_t>(output)][static_cast<size_t>(out)]);
     // Whoever reads a result next wants the standard order; conversions to it do not exist.
@@ -192,18 +201,31 @@ class BeamSearch {
     auto step = std::make_shared<Step>(Step{state.steps, node, out, {}});
     for (size_t i = 0; i < table.operands().size(); ++i) {
       const BufferId id = table.operands()[i];
-      const auto has = state.live.find(id);
-      const Reading reading = table.reading(out, i, has == state.live.end() ? 0 : has->second);
+      const Reading reading = table.reading(out, i, layout_of(state, id).value_or(0));
       if (reading.as < 0) return;
       extended.cost += reading.cost;
       step->read_as.push_back(reading.as);
     }
-    extended.live[output] = out;
-    std::erase_if(extended.live,
-                  [&](const auto& entry) { return last_use_[static_cast<size_t>(entry.first)] <= node; });
+    extended.live = still_live(state.live, node, output, out);
     extended.steps = std::move(step);
     auto [known, inserted] = next.try_emplace(extended.live, extended);
     if (!inserted && extended.cost < known->second.cost) known->second = std::move(extended);
+  }
+
+  // What was live, with the output and without what no node after this one touches.
+  Live still_live(const Live& before, int node, BufferId output, int out) const {
+    Live live;
+    live.reserve(before.size() + 1);
+    const auto keep = [&](BufferId id, int layout) {
+      const bool asked_for = last_use_[static_cast<size_t>(id)] > node;
+      if (asked_for && !graph_.buffers[static_cast<size_t>(id)].is_input) live.emplace_back(id, layout);
+    };
+    auto entry = before.begin();
+    for (; entry != before.end() && entry->first < output; ++entry) keep(entry->first, entry->second);
+    keep(output, out);
+    if (entry != before.end() && entry->first == output) ++entry;
+    for (; entry != before.end(); ++entry) keep(entry->first, entry->second);
+    return live;
   }
 
   LayoutChoice choice_of(const State& best) const {
