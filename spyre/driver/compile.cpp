@@ -119,12 +119,15 @@ Result<CompiledGraph> compile(Graph graph, const CompileOptions& options, PassLo
   compiled.options = options;
   SPYRE_TRY(optimize(graph, options, log, compiled));
   SPYRE_TRY(complete_layouts(graph));
-  SPYRE_ASSIGN_OR_RETURN(const Kernel kernel, lower_to_kernel(graph));
-  Result<Bundle> bundle = write_bundle(kernel);
-  if (!bundle.ok()) return with_node(bundle.error(), graph, kernel);
+  SPYRE_TRY(log.time("write-bundle", [&]() -> Status {
+    SPYRE_ASSIGN_OR_RETURN(const Kernel kernel, lower_to_kernel(graph));
+    Result<Bundle> bundle = write_bundle(kernel);
+    if (!bundle.ok()) return with_node(bundle.error(), graph, kernel);
+    compiled.bundle = std::move(bundle).value();
+    return Status();
+  }));
   compiled.arguments = arguments_of(graph);
   compiled.graph = std::move(graph);
-  compiled.bundle = std::move(bundle).value();
   return compiled;
 }
 

@@ -18,4 +18,12 @@ Status PassLog::run(std::string_view pass, Graph& graph, const std::function<Sta
   return Status();
 }
 
+Status PassLog::time(std::string_view step, const std::function<Status()>& body) {
+  const auto start = std::chrono::steady_clock::now();
+  SPYRE_TRY(body());
+  const auto time = std::chrono::steady_clock::now() - start;
+  entries_.push_back({std::string(step), std::chrono::duration_cast<std::chrono::nanoseconds>(time), false});
+  return Status();
+}
+
 }  // namespace spyre

@@ -27,6 +27,9 @@ class PassLog {
 
   Status run(std::string_view pass, Graph& graph, const std::function<Status(Graph&)>& body);
 
+  /// Times a step that changes no graph. Not shown to the observer.
+  Status time(std::string_view step, const std::function<Status()>& body);
+
   const std::vector<Entry>& entries() const { return entries_; }
 
  private:

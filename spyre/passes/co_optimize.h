@@ -16,8 +16,9 @@ struct CoOptimizeOptions {
   /// Reductions and matmuls keep the split of what they sum, so that every sum is made in the same order and
   /// every bit of every result stays.
   bool keep_sums = false;
-  /// Plans that may be looked at. Work, not time: the same graph gives the same plan everywhere.
-  int64_t budget = 10'000;
+  /// Plans that may be looked at, for every node of the graph. Work, not time: the same graph gives the same
+  /// plan everywhere.
+  int64_t plans_per_node = 200;
   /// Graphs with at most this many plans are searched whole.
   int64_t search_whole = 2'000;
 };
@@ -42,7 +43,8 @@ struct CoOptimizeReport {
 /// Each node has a menu: every legal division (division/legal_splits.h), and those that give one of its
 /// operands the view that a neighbour has. A small graph is searched whole. A large one by moves, first the
 /// nodes that move most: one node takes another division and its neighbours follow along the buffers they
-/// share, not at all, through vector operations, or through matmuls too; the move that gains most is kept.
+/// share, not at all, through vector operations, or through matmuls too; the move that gains most is kept. A
+/// move costs what it touches (co_optimize/trial_plan.h), so the search is linear in layers.
 ///
 /// The result is never worse than that of separate planning under the same model: both are planned to the
 /// end, and the cheaper one stays. Needs divided work; places nothing itself.

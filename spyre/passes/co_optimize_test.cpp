@@ -89,25 +89,25 @@ TEST(CoOptimize, MovesFindItTooOnTheseGraphs) {
 }
 
 TEST(CoOptimize, IsNeverWorseThanSeparatePlanningWhateverTheBudget) {
-  for (const int64_t budget : {0, 1, 10, 100, 1000}) {
+  for (const int64_t budget : {0, 1, 10, 100}) {
     for (const int64_t capacity : {1 << 10, 64 << 10, 1 << 20}) {
       Graph graph = test::divided(test::column_softmax(512, 1024), 32);
       const ScratchpadOptions scratchpad{.capacity = Bytes(capacity)};
       const double separate = planned(graph, scratchpad);
       const CoOptimizeReport report =
-          co_optimize(graph, {.scratchpad = scratchpad, .budget = budget, .search_whole = 0}).value();
+          co_optimize(graph, {.scratchpad = scratchpad, .plans_per_node = budget, .search_whole = 0}).value();
       EXPECT_LE(report.joint.total(), report.separate.total());
       EXPECT_EQ(report.separate.total().ns, separate);
       EXPECT_EQ(planned(graph, scratchpad), report.joint.total().ns) << budget << " " << capacity;
-      EXPECT_LE(report.evaluated, 3 * std::max<int64_t>(budget, 1));
+      EXPECT_LE(report.evaluated, 3 * budget * std::ssize(graph.nodes));
     }
   }
 }
 
 TEST(CoOptimize, GivesTheSameAnswerTwice) {
   Graph a = test::divided(test::column_softmax(512, 1024), 32), b = a;
-  co_optimize(a, {.budget = 300}).value();
-  co_optimize(b, {.budget = 300}).value();
+  co_optimize(a, {.plans_per_node = 60}).value();
+  co_optimize(b, {.plans_per_node = 60}).value();
   EXPECT_EQ(a, b);
 }
 

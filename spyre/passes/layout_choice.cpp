@@ -121,7 +121,8 @@ struct Step {
   std::vector<int> read_as;
 };
 
-// Layouts that later nodes still ask for, by buffer in ascending order. Not those of inputs, which nobody chooses.
+// Layouts that later nodes still ask for, by buffer in ascending order. Not those of inputs, which nobody
+// chooses.
 using Live = std::vector<std::pair<BufferId, int>>;
 
 struct State {

@@ -105,11 +105,11 @@ bool DivisionMenu::legal(const std::vector<Loop>& loops) const {
   return keeps_sums(loops) && is_legal(problem_, facts_, floors_, splits);
 }
 
-int DivisionMenu::adopt(size_t operand, const CoreView& view) {
-  const auto key = std::pair(operand, judge_.intern(view));
+int DivisionMenu::adopt(size_t operand, const CoreView* view) {
+  const auto key = std::pair(operand, view);
   if (const auto known = adopted_.find(key); known != adopted_.end()) return known->second;
   int found = -1;
-  const auto adopted = fixed_ ? std::nullopt : loops_for_view(op_, operand, view, layouts_);
+  const auto adopted = fixed_ ? std::nullopt : loops_for_view(op_, operand, *view, layouts_);
   if (adopted && adopted->spare == 1) {
     if (legal(adopted->loops)) found = add(adopted->loops);
   } else if (adopted) {

@@ -32,8 +32,8 @@ class DivisionMenu {
   const std::vector<MenuEntry>& entries() const { return entries_; }
   /// Entries that were there from the start; the others came by `adopt`.
   size_t listed() const { return listed_; }
-  /// An entry under which the operand has this view, added if it is legal; -1: there is none.
-  int adopt(size_t operand, const CoreView& view);
+  /// An entry under which the operand has this view of the judge, added if it is legal; -1: there is none.
+  int adopt(size_t operand, const CoreView* view);
 
  private:
   int add(std::vector<Loop> loops);

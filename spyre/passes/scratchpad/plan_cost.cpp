@@ -89,6 +89,16 @@ PlanCost& PlanCost::operator+=(const PlanCost& other) {
   return *this;
 }
 
+PlanCost& PlanCost::operator-=(const PlanCost& other) {
+  read -= other.read;
+  written -= other.written;
+  few_cores = few_cores - other.few_cores;
+  compute = compute - other.compute;
+  vector = vector - other.vector;
+  ring = ring - other.ring;
+  return *this;
+}
+
 PlanCost work_cost(const NormalOp& op, std::span<const DeviceLayout* const> layouts) {
   PlanCost cost;
   if (op.op.op == "shuffle") return cost;

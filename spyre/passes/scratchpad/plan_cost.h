@@ -34,6 +34,7 @@ struct PlanCost {
   std::string to_text() const;
 
   PlanCost& operator+=(const PlanCost& other);
+  PlanCost& operator-=(const PlanCost& other);
 };
 
 /// Arithmetic and partial sums of one operation; no traffic.

@@ -64,13 +64,13 @@ struct ResidencyRules {
 /// Decides what may live in LX. Reasons, the first that applies:
 ///
 ///   not touched | empty tensor | constant | graph output | mutation target | graph input (read once)
-///   index tensor or indirectly accessed     where it is touched is known only at run time
-///   turned from a woven stick               what a node with joined loops touches has no host index
-///   read by restickify                      turning sticks reads across cores
-///   padding left by restickify              a turned dimension ends inside a stick, whose rest stays as it
-///   was partial or offset access                one LX address stands for the whole part of a core core
-///   division mismatch                  two nodes disagree about who holds what, and no shuffle helps no
-///   consumer                             nothing would be saved
+///   index tensor or indirectly accessed    where it is touched is known only at run time
+///   turned from a woven stick              what a node with joined loops touches has no host index
+///   read by restickify                     turning sticks reads across cores
+///   padding left by restickify             a turned dimension ends inside a stick, whose rest stays as it
+///   was partial or offset access               one LX address stands for the whole part of a core core
+///   division mismatch                 two nodes disagree about who holds what, and no shuffle helps no
+///   consumer                            nothing would be saved
 ///
 /// A reader's reason bars the buffer only when nothing is saved without that reader.
 class ResidencyJudge {
@@ -86,6 +86,8 @@ class ResidencyJudge {
   const CoreView* intern(const CoreView& view) const;
   /// From now on no shuffle serves this view of the buffer: there was no room for the copy.
   void refuse_relayout(BufferId buffer, const CoreView& view);
+  /// Whether the buffer stays in device memory however the work is divided.
+  bool is_barred(BufferId buffer) const { return bars_.contains(buffer); }
   /// From now on the buffer stays in device memory.
   void bar(BufferId buffer, std::string reason) { bars_[buffer] = std::move(reason); }
 
