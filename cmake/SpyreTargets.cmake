@@ -24,7 +24,8 @@ target_compile_options(spyre_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virt
 # GCC 12 sees overlaps in std::string concatenation that are not there (GCC bug 105651).
 target_compile_options(spyre_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 if(SPYRE_SANITIZE)
-  target_compile_options(spyre_options INTERFACE -fsanitize=${SPYRE_SANITIZE} -fno-omit-frame-pointer -g)
+  target_compile_options(spyre_options INTERFACE -fsanitize=${SPYRE_SANITIZE} -fno-sanitize-recover=all
+                         -fno-omit-frame-pointer -g)
   target_link_options(spyre_options INTERFACE -fsanitize=${SPYRE_SANITIZE})
   # GCC 12's flow analysis loses track of std::optional in instrumented code.
   target_compile_options(spyre_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)

@@ -286,7 +286,8 @@ class Launcher {
                       "which hold its {} parameters",
                       entry, size, values.size()));
     }
-    std::memcpy(values.data(), region.data() + entry - size, values.size() * kParameterBytes);
+    if (!values.empty())
+      std::memcpy(values.data(), region.data() + entry - size, values.size() * kParameterBytes);
     return values;
   }
 
