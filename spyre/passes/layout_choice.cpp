@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <memory>
+#include <span>
 
 #include "spyre/base/text.h"
 #include "spyre/graph/normal_op.h"
@@ -13,11 +13,10 @@
 namespace spyre {
 namespace {
 
-constexpr int64_t kImpossible = std::numeric_limits<int64_t>::max() / 4;
-
+// One way for a node to read an operand.
 struct Reading {
-  int64_t cost = kImpossible;
-  int as = -1;  // candidate the node reads
+  int as = -1;       // candidate the node reads
+  int64_t cost = 0;  // of the copy; nothing where the buffer has this layout, or a copy was made before
 };
 
 // What one node costs, for every layout of its output and of each operand.
@@ -45,21 +44,22 @@ class NodeTable {
     return known == 1;
   }
 
-  // The cheapest way for operand i, which lies in candidate `has`, to be read for this output.
-  Reading reading(int out, size_t i, int has) {
-    Reading best;
-    const Buffer& buffer = graph_.buffers[static_cast<size_t>(operands_[i])];
-    if (!buffer.fill && fits(out, i, has)) return {0, has};
-    for (int as = 0; as < static_cast<int>(layouts_of(operands_[i]).size()); ++as) {
-      if (!buffer.fill && as == has) continue;
-      if (!fits(out, i, as)) continue;
-      // A constant can be made in any layout, once.
-      const Conversion* conversion = buffer.fill ? nullptr : conversions_.find(operands_[i], has, as);
-      if (conversion == nullptr && !buffer.fill) continue;
-      const int64_t cost = buffer.fill ? 0 : conversion->bytes;
-      if (cost < best.cost) best = {cost, as};
+  // The ways for operand i, which lies in candidate `has` and was copied to others before, to be read for
+  // this output: as it is, or else every copy that fits.
+  std::vector<Reading> readings(int out, size_t i, int has, std::span<const int> copies) {
+    const bool constant = graph_.buffers[static_cast<size_t>(operands_[i])].fill.has_value();
+    std::vector<Reading> found;
+    if (!constant && fits(out, i, has)) return {{has, 0}};
+    for (const int as : copies) {
+      if (fits(out, i, as)) return {{as, 0}};
     }
-    return best;
+    for (int as = 0; as < static_cast<int>(layouts_of(operands_[i]).size()); ++as) {
+      if (!fits(out, i, as)) continue;
+      if (constant) return {{as, 0}};  // made in any layout, once
+      if (const Conversion* conversion = conversions_.find(operands_[i], has, as))
+        found.push_back({as, conversion->bytes});
+    }
+    return found;
   }
 
   // Why nothing fits, for the error message.
@@ -121,9 +121,16 @@ struct Step {
   std::vector<int> read_as;
 };
 
-// Layouts that later nodes still ask for, by buffer in ascending order. Not those of inputs, which nobody
-// chooses.
-using Live = std::vector<std::pair<BufferId, int>>;
+// A layout that a buffer has, or that a copy of it was made in.
+struct Held {
+  BufferId buffer;
+  bool copy;
+  int layout;
+  friend auto operator<=>(const Held&, const Held&) = default;
+};
+
+// What later nodes may still ask for, in ascending order. Not the layouts of inputs, which nobody chooses.
+using Live = std::vector<Held>;
 
 struct State {
   int64_t cost = 0;
@@ -170,9 +177,16 @@ class BeamSearch {
   // The layout that a buffer has: an input's, or what was chosen when an earlier node began to fill it.
   std::optional<int> layout_of(const State& state, BufferId id) const {
     if (graph_.buffers[static_cast<size_t>(id)].is_input) return 0;
-    const auto found = std::lower_bound(state.live.begin(), state.live.end(), std::pair(id, 0));
-    if (found == state.live.end() || found->first != id) return std::nullopt;
-    return found->second;
+    const auto found = std::lower_bound(state.live.begin(), state.live.end(), Held{id, false, 0});
+    if (found == state.live.end() || found->buffer != id || found->copy) return std::nullopt;
+    return found->layout;
+  }
+
+  static std::vector<int> copies_of(const State& state, BufferId id) {
+    std::vector<int> copies;
+    auto held = std::lower_bound(state.live.begin(), state.live.end(), Held{id, true, 0});
+    for (; held != state.live.end() && held->buffer == id; ++held) copies.push_back(held->layout);
+    return copies;
   }
 
   void extend(const State& state, int node, NodeTable& table, std::map<Live, State>& next) {
@@ -199,33 +213,56 @@ class BeamSearch {
         chosen.element_arrangement != ElementArrangement::STANDARD) {
       extended.cost += bytes_of(chosen);
     }
-    auto step = std::make_shared<Step>(Step{state.steps, node, out, {}});
-    for (size_t i = 0; i < table.operands().size(); ++i) {
-      const BufferId id = table.operands()[i];
-      const Reading reading = table.reading(out, i, layout_of(state, id).value_or(0));
-      if (reading.as < 0) return;
-      extended.cost += reading.cost;
-      step->read_as.push_back(reading.as);
+    read_operands(state, extended, node, table, out, {}, next);
+  }
+
+  // Every way to read the operands from here on; `read_as` says how those before are read.
+  void read_operands(const State& before, const State& so_far, int node, NodeTable& table, int out,
+                     std::vector<int> read_as, std::map<Live, State>& next) {
+    const size_t i = read_as.size();
+    if (i == table.operands().size())
+      return finish(before, so_far, node, table, out, std::move(read_as), next);
+    const BufferId id = table.operands()[i];
+    std::vector<int> copies = copies_of(before, id);
+    for (size_t j = 0; j < i; ++j) {
+      if (table.operands()[j] == id) copies.push_back(read_as[j]);
     }
-    extended.live = still_live(state.live, node, output, out);
-    extended.steps = std::move(step);
+    read_as.push_back(-1);
+    for (const Reading& reading : table.readings(out, i, layout_of(before, id).value_or(0), copies)) {
+      read_as.back() = reading.as;
+      State extended = so_far;
+      extended.cost += reading.cost;
+      read_operands(before, extended, node, table, out, read_as, next);
+    }
+  }
+
+  void finish(const State& before, State extended, int node, NodeTable& table, int out,
+              std::vector<int> read_as, std::map<Live, State>& next) {
+    extended.live = still_live(before, node, table, out, read_as);
+    extended.steps = std::make_shared<Step>(Step{before.steps, node, out, std::move(read_as)});
     auto [known, inserted] = next.try_emplace(extended.live, extended);
     if (!inserted && extended.cost < known->second.cost) known->second = std::move(extended);
   }
 
-  // What was live, with the output and without what no node after this one touches.
-  Live still_live(const Live& before, int node, BufferId output, int out) const {
-    Live live;
-    live.reserve(before.size() + 1);
-    const auto keep = [&](BufferId id, int layout) {
-      const bool asked_for = last_use_[static_cast<size_t>(id)] > node;
-      if (asked_for && !graph_.buffers[static_cast<size_t>(id)].is_input) live.emplace_back(id, layout);
-    };
-    auto entry = before.begin();
-    for (; entry != before.end() && entry->first < output; ++entry) keep(entry->first, entry->second);
-    keep(output, out);
-    if (entry != before.end() && entry->first == output) ++entry;
-    for (; entry != before.end(); ++entry) keep(entry->first, entry->second);
+  // What was live, with the output and the copies made for this node, and without what no later node touches.
+  // Copies of what is written now are out of date.
+  Live still_live(const State& before, int node, const NodeTable& table, int out,
+                  const std::vector<int>& read_as) const {
+    const BufferId output = table.output();
+    Live live = before.live;
+    for (size_t i = 0; i < read_as.size(); ++i) {
+      const BufferId id = table.operands()[i];
+      const bool constant = graph_.buffers[static_cast<size_t>(id)].fill.has_value();
+      if (!constant && read_as[i] != layout_of(before, id).value_or(0))
+        live.push_back({id, true, read_as[i]});
+    }
+    std::erase_if(live, [&](const Held& held) {
+      return last_use_[static_cast<size_t>(held.buffer)] <= node || held.buffer == output;
+    });
+    const bool chosen = !graph_.buffers[static_cast<size_t>(output)].is_input;
+    if (chosen && last_use_[static_cast<size_t>(output)] > node) live.push_back({output, false, out});
+    std::sort(live.begin(), live.end());
+    live.erase(std::unique(live.begin(), live.end()), live.end());
     return live;
   }
 

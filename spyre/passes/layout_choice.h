@@ -9,8 +9,9 @@
 /// Which layout every buffer gets, so that the bytes moved are fewest.
 ///
 /// Cost of a choice: device bytes of every buffer written (padding included) plus what copies between
-/// layouts read and write. A beam search over the nodes in order keeps the best states; two states that
-/// agree on every buffer still needed are one, so on graphs whose live set is small the search is exact.
+/// layouts read and write; a copy is made once for all its readers. A beam search over the nodes in order
+/// keeps the best states; two states that agree on every buffer and copy still needed are one, so on graphs
+/// whose live set is small the search is exact.
 namespace spyre {
 
 struct LayoutChoice {
