@@ -1,5 +1,7 @@
 #include "spyre/codegen/superdsc/pretty_json.h"
 
+#include <algorithm>
+
 namespace spyre::superdsc {
 namespace {
 
@@ -10,10 +12,26 @@ std::string flat_text(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+// Whether the flat text has at most `room` characters; takes them off. Looks no further than that.
+bool fits(const Json& value, size_t& room) {
+  const auto take = [&room](size_t characters) {
+    if (characters > room) return false;
+    room -= characters;
+    return true;
+  };
+  if (!value.is_structured()) return take(flat_text(value).size());
+  if (!take(value.empty() ? 2 : value.size() + 1)) return false;  // brackets and commas
+  for (const auto& [key, item] : value.items()) {
+    if (value.is_object() && !take(flat_text(key).size() + 1)) return false;
+    if (!fits(item, room)) return false;
+  }
+  return true;
+}
+
 void print(const Json& value, size_t indent, size_t column, std::string& out) {
-  const std::string flat = flat_text(value);
-  if (!value.is_structured() || value.empty() || column + flat.size() <= kLineWidth) {
-    out += flat;
+  size_t room = kLineWidth - std::min(column, kLineWidth);
+  if (!value.is_structured() || value.empty() || fits(value, room)) {
+    out += flat_text(value);
     return;
   }
   const std::string inner(indent + 2, ' ');
