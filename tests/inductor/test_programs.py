@@ -256,7 +256,9 @@ def test_compilations_are_counted_with_their_reasons(both):
     compiled = torch.compile(report_me)
     for columns in (64, 128):
         compiled(half(4, columns).to("spyre"))
-    first, again = (c for c in torch.spyre.compilations() if c["function"].startswith(name))
+    found = [c for c in torch.spyre.compilations() if c["function"].startswith(name)]
+    assert len(found) == 2, torch.spyre.compile_report()
+    first, again = found
     assert first["recompile_reason"] is None
     assert "expected 64, actual 128" in again["recompile_reason"]
     assert [line.split(":")[0] for line in again["refused"]] == ["aten.lgamma.default"]
