@@ -130,7 +130,9 @@ std::string ResidencyJudge::bar_of(const BufferTouch& touch) const {
   if (touch.operand < op.index_count()) return "index tensor or indirectly accessed";
   if (touch.writes && is_restickify(op) && turns_part_of_stick(op))
     return fmt::format("padding left by restickify '{}'", node);
-  if (!touch.writes && is_restickify(op)) return fmt::format("read by restickify '{}'", node);
+  // Whole blocks that a core turns by itself are as good in LX; a view says whether they are.
+  if (!touch.writes && is_restickify(op) && (!rules_.relayouts || turns_part_of_stick(op)))
+    return fmt::format("read by restickify '{}'", node);
   const std::vector<AccessDim>& dims = access_.access(touch).dims;
   if (std::any_of(dims.begin(), dims.end(), [](const AccessDim& d) { return !d.indirect.empty(); }))
     return "index tensor or indirectly accessed";

@@ -66,7 +66,7 @@ struct ResidencyRules {
 ///   not touched | empty tensor | constant | graph output | mutation target | graph input (read once)
 ///   index tensor or indirectly accessed    where it is touched is known only at run time
 ///   turned from a woven stick              what a node with joined loops touches has no host index
-///   read by restickify                     turning sticks reads across cores
+///   read by restickify                     turning parts of sticks reads across cores
 ///   padding left by restickify             a turned dimension ends inside a stick, whose rest stays as it
 ///   was partial or offset access               one LX address stands for the whole part of a core core
 ///   division mismatch                 two nodes disagree about who holds what, and no shuffle helps no
