@@ -18,4 +18,9 @@ Status PassLog::run(std::string_view pass, Graph& graph, const std::function<Sta
   return Status();
 }
 
+std::function<void()> PassLog::progress_of(std::string_view pass) {
+  if (!progress_) return nullptr;
+  return [this, name = std::string(pass), plans = int64_t{0}]() mutable { progress_(name, ++plans); };
+}
+
 }  // namespace spyre

@@ -40,7 +40,8 @@ class Search {
         judge_(graph, access,
                {.clone_inputs = options.scratchpad.clone_inputs,
                 .copy_out = options.scratchpad.copy_out,
-                .relayouts = options.scratchpad.relayouts}),
+                .relayouts = options.scratchpad.relayouts,
+                .across_bundles = options.scratchpad.across_bundles}),
         cases_(graph.buffers.size()) {
     build_menus(true);
     if (combinations() > options.search_whole) build_menus(false);
@@ -161,6 +162,7 @@ class Search {
   // Modelled time of the plan that these divisions allow.
   double evaluate(const State& state) {
     ++evaluated_;
+    if (options_.progress) options_.progress();
     PlanCost cost;
     for (size_t n = 0; n < state.size(); ++n) cost += entry(state, n).work;
     std::vector<const BufferCase*> cases(graph_.buffers.size(), nullptr);
