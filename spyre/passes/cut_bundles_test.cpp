@@ -47,7 +47,7 @@ TEST(CutBundles, BundlesPrintAndReadBack) {
 TEST(CutBundles, BundlesOutOfOrderAreRefused) {
   Graph graph = softmax_of_two_operations();
   std::swap(graph.nodes[1].bundle, graph.nodes[2].bundle);
-  EXPECT_THAT(verify(graph).error().message, testing::HasSubstr("node 'd': is in bundle 1 after bundle 0"));
+  EXPECT_THAT(verify(graph).error().message, testing::HasSubstr("node 'e': is in bundle 0 after bundle 1"));
 }
 
 TEST(CutBundles, OnePlanSpansAllBundlesAndMarksWhatItCrosses) {

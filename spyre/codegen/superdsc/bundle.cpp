@@ -58,7 +58,8 @@ Result<Bundle> write_bundle(const Kernel& kernel, const BundleOptions& asked) {
     const Kernel alone{.name = kernel.name,
                        .pool_bytes = kernel.pool_bytes,
                        .arguments = kernel.arguments,
-                       .body = {std::exchange(first, last), last}};
+                       .body = std::vector<KernelItem>(first, last)};
+    first = last;
     SPYRE_ASSIGN_OR_RETURN(superdsc::BundleProgram program, superdsc::build_program(alone, options));
     std::map<std::string, std::string> texts = texts_of(alone, program);
     const std::string folder = several ? fmt::format("bundle_{}/", i) : "";

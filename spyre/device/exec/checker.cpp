@@ -95,6 +95,8 @@ void Checker::add_regions(const DeviceProgram& program, const LaunchValues& laun
   // A program's own pool ends with it.
   std::erase_if(regions_, [](const Region& region) { return region.is_pool && region.own; });
   const auto known = static_cast<std::ptrdiff_t>(regions_.size());
+  static const std::vector<LaunchArg> kNoArgs;
+  const std::vector<LaunchArg>& args = program.launch ? program.launch->args : kNoArgs;
   const auto is_known = [&](const auto& same) {
     return std::any_of(regions_.begin(), regions_.begin() + known, same);
   };
@@ -104,7 +106,7 @@ void Checker::add_regions(const DeviceProgram& program, const LaunchValues& laun
     if (parameter.is_pool && program.launch && !is_known([](const Region& r) { return r.is_pool; })) {
       add_region({.begin = address, .name = "pool", .is_pool = true}, program.launch->pool_size);
     }
-    for (const LaunchArg& arg : program.launch ? program.launch->args : std::vector<LaunchArg>()) {
+    for (const LaunchArg& arg : args) {
       if (parameter.arg_index != arg.arg_index || is_known([&](const Region& r) {
             return r.arg != nullptr && r.arg->arg_index == arg.arg_index;
           })) {
