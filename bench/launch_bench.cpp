@@ -63,7 +63,7 @@ struct Prepared {
         require(Error(ErrorKind::kInvalidArgument, "the kernel computed something else than |x|"));
       }
     }
-    program = plan->last_program();
+    program = plan->last_programs().front();
   }
 
   std::vector<LaunchTensor> tensors() const { return {{x, {4, 64}}, {y, {4, 64}}}; }

@@ -1,9 +1,15 @@
 // The compiler for Python: graph text in, something that runs out.
 
+#include <unistd.h>
+
+#include <cstdio>
+
 #include "glue/bindings.h"
 #include "glue/compiled_kernel.h"
 #include "glue/error.h"
+#include "spyre/base/log.h"
 #include "spyre/driver/explain.h"
+#include "spyre/driver/progress_line.h"
 #include "spyre/report/plan_page.h"
 
 namespace spyre::glue {
@@ -11,11 +17,22 @@ namespace {
 
 using KernelRef = std::shared_ptr<CompiledKernel>;
 
+// To whoever sits at a terminal, else to the log.
+void show_progress(const std::string& line) {
+  if (isatty(STDERR_FILENO) != 0) {
+    std::fprintf(stderr, "spyre: %s\n", line.c_str());
+  } else {
+    log(LogLevel::kInfo, "driver", line);
+  }
+}
+
 KernelRef compile_text(const std::string& text) {
   const py::gil_scoped_release release;
   Graph graph = unwrap(parse_graph(text, "graph"));
   const CompileOptions options = unwrap(CompileOptions::from_environment());
-  return std::make_shared<CompiledKernel>(unwrap(compile(std::move(graph), options)));
+  PassLog passes;
+  passes.on_progress(ProgressLine(graph.name, show_progress));
+  return std::make_shared<CompiledKernel>(unwrap(compile(std::move(graph), options, passes)));
 }
 
 void run(CompiledKernel& kernel, const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& outputs) {

@@ -73,18 +73,22 @@ py::dict counts_dict(const exec::CoreCounts& counts) {
 /// One entry per op of the program, and their total.
 py::dict last_counts(const JobPlan& plan) {
   exec::RunCounts counts;
-  LoadedProgramRef program;
+  std::vector<LoadedProgramRef> programs;
   {
     const py::gil_scoped_release release;
     counts = plan.last_run_counts();
-    program = plan.last_program();
+    programs = plan.last_programs();
   }
   py::list ops;
-  for (size_t i = 0; i < counts.ops.size(); ++i) {
-    py::dict op = counts_dict(counts.ops[i].total());
-    op["op"] = program->program().ops[i].name;
-    op["executes"] = counts.ops[i].executes;
-    ops.append(op);
+  auto counted = counts.ops.begin();
+  for (const LoadedProgramRef& program : programs) {
+    for (const program::DeviceOp& ran : program->program().ops) {
+      if (counted == counts.ops.end()) { break; }
+      py::dict op = counts_dict(counted->total());
+      op["op"] = ran.name;
+      op["executes"] = counted++->executes;
+      ops.append(op);
+    }
   }
   py::dict out = counts_dict(counts.total());
   out["ops"] = ops;

@@ -79,6 +79,10 @@ const CompiledKernel::OnCard& CompiledKernel::on_card(c10::DeviceIndex device) {
   OnCard made;
   made.plan = unwrap(prepare_kernel(card(device), code_files(compiled_.bundle),
                                     {.stream = stream_of(current_stream(device)), .kernel_name = compiled_.graph.name}));
+  if (compiled_.caller_pool > Bytes(0)) {
+    made.pool = unwrap(card(device).allocate(
+        compiled_.caller_pool, {.kind = MemoryKind::kProgram, .description = "pool of " + compiled_.graph.name}));
+  }
   for (const KernelArgument& argument : compiled_.arguments) {
     if (argument.role == KernelArgument::Role::kConstant) { made.constants.push_back(constant_tensor(argument, device)); }
   }
@@ -104,6 +108,7 @@ void CompiledKernel::run(std::span<const at::Tensor> inputs, std::span<const at:
     }
   }
   const OnCard& here = on_card(device);
+  if (here.pool != nullptr) { tensors.insert(tensors.begin(), {here.pool, {}}); }
   for (const at::Tensor& constant : here.constants) { tensors.push_back(launch_tensor(constant)); }
   check(launch(here.plan, std::move(tensors), stream_of(current_stream(device)), Blocking::kNo));
 }

@@ -36,6 +36,7 @@ class CompiledKernel {
  private:
   struct OnCard {
     JobPlanRef plan;
+    MemoryRef pool;  // what several bundles share; launches of one plan never overlap, so neither do its uses
     std::vector<at::Tensor> constants;
   };
   const OnCard& on_card(c10::DeviceIndex device);

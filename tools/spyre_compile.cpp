@@ -10,6 +10,7 @@
 #include "spyre/opspec/lower.h"
 #include "spyre/opspec/text.h"
 #include "tools/exit_code.h"
+#include "tools/terminal_progress.h"
 
 namespace {
 
@@ -38,6 +39,7 @@ int run(const Command& command) {
     }
   };
   PassLog log = command.print_after.empty() ? PassLog() : PassLog(print);
+  tools::show_progress(log, graph.value().name);
   const Result<CompiledGraph> compiled = compile(std::move(graph).value(), command.options, log);
   if (command.timing) {
     for (const PassLog::Entry& entry : log.entries()) {

@@ -14,6 +14,7 @@
 #include "spyre/report/plan_text.h"
 #include "spyre/solve/solver.h"
 #include "tools/exit_code.h"
+#include "tools/terminal_progress.h"
 
 namespace {
 
@@ -26,7 +27,9 @@ struct Command {
 };
 
 Result<Json> explained(const Graph& graph, const CompileOptions& options) {
-  SPYRE_ASSIGN_OR_RETURN(const CompiledGraph compiled, compile(graph, options));
+  PassLog log;
+  tools::show_progress(log, graph.name);
+  SPYRE_ASSIGN_OR_RETURN(const CompiledGraph compiled, compile(graph, options, log));
   SPYRE_ASSIGN_OR_RETURN(Json plan, explain(compiled));
   if (compiled.joint) plan["joint"] = compiled.joint->to_json();
   return plan;

@@ -268,14 +268,25 @@ Json counts_json(const exec::CoreCounts& counts) {
 struct Outcome {
   double best_ms = 0;
   exec::RunCounts counts;
-  LoadedProgramRef program;
+  std::vector<LoadedProgramRef> programs;  // one per bundle
+
+  /// The operations that were counted, in the order of `counts`.
+  std::vector<const program::DeviceOp*> counted() const {
+    std::vector<const program::DeviceOp*> ops;
+    for (const LoadedProgramRef& program : programs) {
+      for (const program::DeviceOp& op : program->program().ops) ops.push_back(&op);
+    }
+    ops.resize(counts.ops.size());
+    return ops;
+  }
 };
 
 Json outcome_json(const std::vector<Argument>& arguments, const Outcome& outcome, const Options& options) {
   Json ops = Json::array(), outputs = Json::array();
-  for (size_t i = 0; i < outcome.counts.ops.size(); ++i) {
-    Json op = {{"file", outcome.program->program().ops[i].file},
-               {"op", outcome.program->program().ops[i].name},
+  const std::vector<const program::DeviceOp*> counted = outcome.counted();
+  for (size_t i = 0; i < counted.size(); ++i) {
+    Json op = {{"file", counted[i]->file},
+               {"op", counted[i]->name},
                {"executes", outcome.counts.ops[i].executes}};
     op.update(counts_json(outcome.counts.ops[i].total()));
     ops.push_back(std::move(op));
@@ -306,10 +317,10 @@ void print_counts(const Outcome& outcome) {
                counts.vector_elements);
   };
   int64_t executes = 0;
-  for (size_t i = 0; i < outcome.counts.ops.size(); ++i) {
+  const std::vector<const program::DeviceOp*> counted = outcome.counted();
+  for (size_t i = 0; i < counted.size(); ++i) {
     const exec::OpCounts& op = outcome.counts.ops[i];
-    row(outcome.program->program().ops[i].file, outcome.program->program().ops[i].name, op.executes,
-        op.total());
+    row(counted[i]->file, counted[i]->name, op.executes, op.total());
     executes += op.executes;
   }
   row("total", "", executes, outcome.counts.total());
@@ -401,7 +412,7 @@ int run(const Options& options) {
         std::min(outcome.best_ms, std::chrono::duration<double, std::milli>(Clock::now() - start).count());
   }
   outcome.counts = plan.value()->last_run_counts();
-  outcome.program = plan.value()->last_program();
+  outcome.programs = plan.value()->last_programs();
   for (Argument& argument : arguments.value()) {
     if (const Status fetched = argument.is_output() ? fetch(*card.value(), argument) : Status();
         !fetched.ok()) {

@@ -43,7 +43,7 @@ const std::vector<Setting>& table() {
        .layer = "runtime",
        .meaning =
            "How the card is presented. MOCK and PF: the whole emulated card. VF: a shared card, 7 windows of "
-           "12 GiB."},
+           "12 GiB, whose LX is wiped after every bundle that is not marked non-terminal."},
       {.name = "IS_INDUCTOR_SPAWNED_SUBPROCESS",
        .type = kBool,
        .fallback = false,
@@ -84,6 +84,14 @@ const std::vector<Setting>& table() {
        .layer = "passes",
        .changes_code = true,
        .meaning = "How many of the 32 cores work is divided over."},
+      {.name = "SPYRE_BUNDLE_OPS",
+       .type = kInt,
+       .fallback = int64_t{0},
+       .min = 0,
+       .max = 1000000,
+       .layer = "passes",
+       .changes_code = true,
+       .meaning = "Operations in one bundle; a graph with more is cut into several, launched in order. 0: no cut."},
       {.name = "SPYRE_CARD_MEMORY_GIB",
        .type = kInt,
        .fallback = int64_t{128},
@@ -142,6 +150,14 @@ const std::vector<Setting>& table() {
        .layer = "passes",
        .changes_code = true,
        .meaning = "Cores that share a buffer in different divisions may exchange it over the ring."},
+      {.name = "SPYRE_NON_TERMINAL",
+       .type = kBool,
+       .fallback = true,
+       .layer = "runtime",
+       .changes_code = true,
+       .meaning = "The runtime gives the cores to nobody else after a bundle marked non-terminal, so LX carries "
+                  "data to the next bundle. 0: no mark is written or honoured, and nothing stays in LX across "
+                  "bundles."},
       {.name = "SPYRE_NUMBER_FORMAT",
        .type = kChoice,
        .fallback = std::string("vendor"),

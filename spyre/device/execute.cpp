@@ -22,12 +22,15 @@ namespace {
 constexpr size_t kMostFindings = 8;
 
 Status check_before_run(const ExecuteRequest& request, const exec::RunOptions& options) {
-  exec::Checker checker(*options.machine);
-  for (const MappedBytes& mapped : request.memory) {
-    checker.note_host_write(static_cast<uint64_t>(mapped.at.value()), mapped.bytes.size(), "the caller");
+  exec::Checker alone(*options.machine);
+  exec::Checker& checker = request.checker != nullptr ? *request.checker : alone;
+  if (!checker.launching()) {
+    for (const MappedBytes& mapped : request.memory) {
+      checker.note_host_write(static_cast<uint64_t>(mapped.at.value()), mapped.bytes.size(), "the caller");
+    }
   }
   const exec::CheckedRun run =
-      exec::check_launch(request.program->program(), request.values, checker, options);
+      exec::check_launch(request.program->program(), request.values, checker, options, request.last);
   SPYRE_TRY(run.status);
   if (run.findings.empty()) return Status();
   Error error(ErrorKind::kDeviceFault, fmt::format("the checker found {} problems", run.findings.size()));

@@ -6,6 +6,7 @@
 
 #include "spyre/arch/machine.h"
 #include "spyre/base/result.h"
+#include "spyre/device/exec/checker.h"
 #include "spyre/device/exec/executor.h"
 #include "spyre/device/program_memory.h"
 #include "spyre/program/device_program.h"
@@ -48,7 +49,7 @@ struct ExecuteOptions {
   bool count = true;  ///< false: the counts of the run stay empty
   /// Looks at the whole launch before it runs, as a sanitizer would, and faults instead of running when
   /// anything is wrong. Each launch is judged by itself: what it is given counts as written, scratchpads and
-  /// pool as empty.
+  /// pool as empty. Its bundles are judged together (ExecuteRequest::checker).
   bool check = false;
 };
 
@@ -58,6 +59,9 @@ struct ExecuteRequest {
   exec::LaunchValues values;        ///< parameters in signature order, base of the pool
   std::vector<MappedBytes> memory;  ///< all the device memory it may reach
   ExecuteOptions options;
+  /// What the checker knows from earlier programs of the same launch; none: there is only this one.
+  exec::Checker* checker = nullptr;
+  bool last = true;  ///< program of its launch
 };
 
 /// Runs it on the given scratchpads. kDeviceFault with core, address and instruction when the

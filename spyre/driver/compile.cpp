@@ -6,6 +6,7 @@
 #include "spyre/opspec/lower.h"
 #include "spyre/passes/align_divisions.h"
 #include "spyre/passes/assign_layouts.h"
+#include "spyre/passes/cut_bundles.h"
 #include "spyre/passes/divide_nodes.h"
 #include "spyre/passes/eliminate_dead_code.h"
 #include "spyre/passes/pad_contractions.h"
@@ -33,6 +34,11 @@ Status optimize(Graph& graph, const CompileOptions& options, PassLog& log, Compi
   SPYRE_TRY(log.run("cut-loops", graph, cut_loops));
   SPYRE_TRY(log.run("peel-indices", graph, peel_indices));
   SPYRE_TRY(log.run("divide-work", graph, [&](Graph& g) { return divide_nodes(g, options.cores); }));
+  // Of each buffer in LX it matters which bundles touch it.
+  SPYRE_TRY(log.run("cut-bundles", graph, [&](Graph& g) {
+    cut_bundles(g, options.bundle_ops);
+    return Status();
+  }));
   // What a core holds follows from the division; what LX does not take lies in the pool.
   if (options.lx_planning) {
     SPYRE_TRY(log.run("align-divisions", graph, [&](Graph& g) { return align_divisions(g, options.cores); }));
@@ -40,12 +46,15 @@ Status optimize(Graph& graph, const CompileOptions& options, PassLog& log, Compi
       SPYRE_TRY(log.run("co-optimize", graph, [&](Graph& g) -> Status {
         SPYRE_ASSIGN_OR_RETURN(plans.joint, co_optimize(g, {.cores = options.cores,
                                                             .scratchpad = options.scratchpad,
-                                                            .keep_sums = options.keep_sums}));
+                                                            .keep_sums = options.keep_sums,
+                                                            .progress = log.progress_of("co-optimize")}));
         return Status();
       }));
     }
     SPYRE_TRY(log.run("plan-scratchpad", graph, [&](Graph& g) -> Status {
-      SPYRE_ASSIGN_OR_RETURN(plans.scratchpad, plan_scratchpad(g, options.scratchpad));
+      ScratchpadOptions scratchpad = options.scratchpad;
+      scratchpad.progress = log.progress_of("plan-scratchpad");
+      SPYRE_ASSIGN_OR_RETURN(plans.scratchpad, plan_scratchpad(g, scratchpad));
       return Status();
     }));
   }
@@ -97,6 +106,14 @@ Error with_node(const Error& cause, const Graph& graph, const Kernel& kernel) {
   return cause;
 }
 
+// The bundles of the kernel, whose body has one item per node.
+std::vector<BundlePart> parts_of(const Graph& graph) {
+  std::vector<BundlePart> parts;
+  for (const bool mark : non_terminal_bundles(graph)) parts.push_back({.items = 0, .non_terminal = mark});
+  for (const Node& node : graph.nodes) ++parts[static_cast<size_t>(node.bundle)].items;
+  return parts;
+}
+
 }  // namespace
 
 Result<CompileOptions> CompileOptions::from_environment() {
@@ -105,6 +122,8 @@ Result<CompileOptions> CompileOptions::from_environment() {
   SPYRE_ASSIGN_OR_RETURN(options.lx_planning, read_bool("LX_PLANNING"));
   SPYRE_ASSIGN_OR_RETURN(options.co_optimize, read_bool("CO_OPTIMIZING_LX_PLANNING"));
   SPYRE_ASSIGN_OR_RETURN(options.keep_sums, read_bool("SPYRE_KEEP_SUM_ORDER"));
+  SPYRE_ASSIGN_OR_RETURN(options.bundle_ops, read_int("SPYRE_BUNDLE_OPS"));
+  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.across_bundles, read_bool("SPYRE_NON_TERMINAL"));
   SPYRE_ASSIGN_OR_RETURN(options.scratchpad.clone_inputs, read_bool("LX_BOUNDARY_CLONES"));
   options.scratchpad.copy_out = options.scratchpad.clone_inputs;
   SPYRE_ASSIGN_OR_RETURN(options.scratchpad.relayouts, read_bool("SPYRE_LX_PLANNER_RELAYOUT"));
@@ -117,13 +136,16 @@ Result<CompileOptions> CompileOptions::from_environment() {
 Result<CompiledGraph> compile(Graph graph, const CompileOptions& options, PassLog& log) {
   CompiledGraph compiled;
   compiled.options = options;
+  for (Node& node : graph.nodes) node.bundle = 0;  // decided by us
   SPYRE_TRY(optimize(graph, options, log, compiled));
   SPYRE_TRY(complete_layouts(graph));
+  const std::vector<BundlePart> parts = parts_of(graph);
   SPYRE_TRY(log.time("write-bundle", [&]() -> Status {
     SPYRE_ASSIGN_OR_RETURN(const Kernel kernel, lower_to_kernel(graph));
-    Result<Bundle> bundle = write_bundle(kernel);
+    Result<Bundle> bundle = write_bundle(kernel, {.parts = parts});
     if (!bundle.ok()) return with_node(bundle.error(), graph, kernel);
     compiled.bundle = std::move(bundle).value();
+    if (parts.size() > 1) compiled.caller_pool = Bytes(kernel.pool_bytes);
     return Status();
   }));
   compiled.arguments = arguments_of(graph);

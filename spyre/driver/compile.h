@@ -10,7 +10,7 @@
 #include "spyre/passes/co_optimize.h"
 #include "spyre/passes/plan_scratchpad.h"
 
-/// The compiler: a graph in, the artifacts of one bundle out.
+/// The compiler: a graph in, the artifacts of one kernel out.
 namespace spyre {
 
 struct CompileOptions {
@@ -18,7 +18,8 @@ struct CompileOptions {
   bool lx_planning = true;       ///< LX_PLANNING
   bool co_optimize = true;       ///< CO_OPTIMIZING_LX_PLANNING
   bool keep_sums = true;         ///< SPYRE_KEEP_SUM_ORDER
-  ScratchpadOptions scratchpad;  ///< LAYOUT_SOLVER, DXP_LX_FRAC_AVAIL
+  int64_t bundle_ops = 0;        ///< SPYRE_BUNDLE_OPS
+  ScratchpadOptions scratchpad;  ///< LAYOUT_SOLVER, DXP_LX_FRAC_AVAIL, SPYRE_NON_TERMINAL
   /// The options that the environment asks for. Refused: values out of range.
   static Result<CompileOptions> from_environment();
 };
@@ -38,6 +39,8 @@ struct CompiledGraph {
   Graph graph;  ///< after all passes
   Bundle bundle;
   std::vector<KernelArgument> arguments;  ///< inputs, outputs, constants
+  /// Device memory that the caller passes in front of the arguments, for what several bundles share; 0: none.
+  Bytes caller_pool;
   ScratchpadPlan scratchpad;              ///< empty without LX planning
   std::optional<CoOptimizeReport> joint;  ///< with co-optimization: what it found
   CompileOptions options;                 ///< what it was compiled with

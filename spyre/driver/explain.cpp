@@ -3,6 +3,7 @@
 #include <map>
 
 #include "spyre/graph/device_op.h"
+#include "spyre/passes/cut_bundles.h"
 #include "spyre/passes/scratchpad/plan_cost.h"
 
 namespace spyre {
@@ -16,10 +17,12 @@ Json cost_json(const PlanCost& cost) {
 }
 
 Json nodes_json(const Graph& graph, const std::vector<std::string>& names) {
-  std::map<std::string, std::string> ops;
-  for (const Node& node : graph.nodes) ops[node.name] = device_op(node).op;
+  std::map<std::string, Json> rows;
+  for (const Node& node : graph.nodes) {
+    rows[node.name] = {{"name", node.name}, {"op", device_op(node).op}, {"bundle", node.bundle}};
+  }
   Json nodes = Json::array();
-  for (const std::string& name : names) nodes.push_back({{"name", name}, {"op", ops[name]}});
+  for (const std::string& name : names) nodes.push_back(rows[name]);
   return nodes;
 }
 
@@ -44,6 +47,8 @@ Result<Json> explain(const CompiledGraph& compiled) {
                       {"evaluated", compiled.joint->evaluated},
                       {"exact", compiled.joint->exact}};
   }
+  facts["bundles"] = Json::array();
+  for (const bool mark : non_terminal_bundles(graph)) facts["bundles"].push_back({{"non_terminal", mark}});
   facts["nodes"] = nodes_json(graph, compiled.scratchpad.nodes);
   for (Json& row : facts["buffers"]) {
     const std::optional<BufferId> id = graph.find(row["buffer"].get<std::string>());

@@ -26,4 +26,9 @@ Status PassLog::time(std::string_view step, const std::function<Status()>& body)
   return Status();
 }
 
+std::function<void()> PassLog::progress_of(std::string_view pass) {
+  if (!progress_) return nullptr;
+  return [this, name = std::string(pass), plans = int64_t{0}]() mutable { progress_(name, ++plans); };
+}
+
 }  // namespace spyre

@@ -25,6 +25,12 @@ class PassLog {
   /// Called after every pass. Comparing graphs costs time, so without an observer `changed` is always true.
   explicit PassLog(Observer observer) : observer_(std::move(observer)) {}
 
+  /// Called while a pass searches, for every plan it has looked at; `plans` counts those of the pass.
+  using Progress = std::function<void(std::string_view pass, int64_t plans)>;
+  void on_progress(Progress progress) { progress_ = std::move(progress); }
+  /// What a pass calls for every plan; nothing when nobody listens. Holds on to this log.
+  std::function<void()> progress_of(std::string_view pass);
+
   Status run(std::string_view pass, Graph& graph, const std::function<Status(Graph&)>& body);
 
   /// Times a step that changes no graph. Not shown to the observer.
@@ -34,6 +40,7 @@ class PassLog {
 
  private:
   Observer observer_;
+  Progress progress_;
   std::vector<Entry> entries_;
 };
 

@@ -37,7 +37,8 @@
 /// Bodies start as PyTorch's Inductor writes them, many instructions each with its own names. The pass
 /// `select-ops` leaves one device operation per node; from then on `DeviceOp` is the view to use.
 ///
-/// Passes decide, and write what they decided here: `Buffer::layout` and `place`, `Loop::split`.
+/// Passes decide, and write what they decided here: `Buffer::layout` and `place`, `Loop::split`,
+/// `Node::bundle`.
 namespace spyre {
 
 using BufferId = int;
@@ -118,6 +119,7 @@ struct Node {
   int result = 0;                                      ///< position of the stored value
   std::string aten, source;                            ///< where it comes from: operator, file and line
   std::vector<std::pair<std::string, int64_t>> hints;  ///< wished splits, by loop
+  int64_t bundle = 0;                                  ///< which of the graph's bundles runs it, in order
 
   friend bool operator==(const Node&, const Node&) = default;
 };
@@ -144,7 +146,8 @@ std::string to_text(const Graph& graph);
 Result<Graph> parse_graph(std::string_view text, std::string_view origin = "graph");
 
 /// What every pass may rely on and must leave behind: names unique, operands before their use, every load and
-/// store inside its buffer, no value read before it is written, layouts that fit the size of their buffer.
+/// store inside its buffer, no value read before it is written, layouts that fit the size of their buffer,
+/// bundles that count up from 0.
 Status verify(const Graph& graph);
 
 /// Which host type an operation gives: PyTorch's promotion of its operands, bool for comparisons.

@@ -270,7 +270,7 @@ Status Parser::node() {
   SPYRE_ASSIGN_OR_RETURN(node.name, lex_.word("the name of a node"));
   SPYRE_TRY(loops(node));
   while (!lex_.take("{")) {
-    SPYRE_ASSIGN_OR_RETURN(const std::string key, lex_.word("aten, at, hint or '{'"));
+    SPYRE_ASSIGN_OR_RETURN(const std::string key, lex_.word("aten, at, hint, bundle or '{'"));
     SPYRE_TRY(lex_.expect("="));
     if (key == "aten") {
       SPYRE_ASSIGN_OR_RETURN(node.aten, lex_.quoted("an operator"));
@@ -285,6 +285,8 @@ Status Parser::node() {
         node.hints.emplace_back(std::move(loop), split);
         if (!lex_.sees("}")) SPYRE_TRY(lex_.expect(","));
       }
+    } else if (key == "bundle") {
+      SPYRE_ASSIGN_OR_RETURN(node.bundle, lex_.integer("the number of a bundle"));
     } else {
       return lex_.error_here(fmt::format("a node has no attribute '{}'", key));
     }

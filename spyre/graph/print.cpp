@@ -95,6 +95,7 @@ std::string node_text(const Graph& graph, const Node& node) {
     for (const auto& [loop, split] : node.hints) entries.push_back(fmt::format("{}: {}", loop, split));
     text += fmt::format(" hint={{{}}}", fmt::join(entries, ", "));
   }
+  if (node.bundle != 0) text += fmt::format(" bundle={}", node.bundle);
   text += " {\n";
   for (size_t i = 0; i < node.body.size(); ++i) {
     text += fmt::format("    v{} = {}\n", i, instruction_text(graph, node.body[i]));

@@ -95,7 +95,17 @@ Status verify(const Graph& graph) {
     }
   }
   std::set<BufferId> written;
-  for (const Node& node : graph.nodes) SPYRE_TRY(NodeRules(graph, node, written).check());
+  int64_t bundle = 0;
+  for (const Node& node : graph.nodes) {
+    SPYRE_TRY(NodeRules(graph, node, written).check());
+    if (node.bundle != bundle && (&node == &graph.nodes.front() || node.bundle != bundle + 1)) {
+      return Error(ErrorKind::kInvalidArgument,
+                   fmt::format("graph '{}', node '{}': is in bundle {} after bundle {}: bundles count up from "
+                               "0, one by one",
+                               graph.name, node.name, node.bundle, bundle));
+    }
+    bundle = node.bundle;
+  }
   for (const BufferId id : graph.results) {
     const Buffer& buffer = graph.buffers[static_cast<size_t>(id)];
     if (!buffer.is_input && !buffer.fill && !written.contains(id)) {

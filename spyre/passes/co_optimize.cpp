@@ -26,7 +26,8 @@ class Search {
         judge_(graph, access,
                {.clone_inputs = options.scratchpad.clone_inputs,
                 .copy_out = options.scratchpad.copy_out,
-                .relayouts = options.scratchpad.relayouts}),
+                .relayouts = options.scratchpad.relayouts,
+                .across_bundles = options.scratchpad.across_bundles}),
         plan_(graph, access, judge_, menus_, options.scratchpad.in_place),
         picked_(graph.nodes.size(), -1) {
     build_menus(true);
@@ -77,12 +78,17 @@ class Search {
     return product;
   }
 
+  void look_at(const Move& move) {
+    ++evaluated_;
+    if (options_.progress) options_.progress();
+    plan_.change(move);
+  }
+
   void try_everything() {
     Move best, state;
     for (size_t n = 0; n < menus_.size(); ++n) state.emplace_back(n, 0);
     while (true) {
-      plan_.change(state);
-      ++evaluated_;
+      look_at(state);
       if (plan_.time() < least_) least_ = plan_.time(), best = state;
       plan_.take_back();
       size_t n = 0;
@@ -134,8 +140,8 @@ class Search {
         if (left <= 0) return best;
         Move move = carry(node, e, reach);
         if (move.empty() || move == last) continue;
-        --left, ++evaluated_;
-        plan_.change(move);
+        --left;
+        look_at(move);
         if (plan_.time() < least) least = plan_.time(), best = move;
         plan_.take_back();
         last = std::move(move);

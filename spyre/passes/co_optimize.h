@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "spyre/base/json.h"
@@ -21,6 +22,7 @@ struct CoOptimizeOptions {
   int64_t plans_per_node = 200;
   /// Graphs with at most this many plans are searched whole.
   int64_t search_whole = 2'000;
+  std::function<void()> progress;  ///< called for every plan that was looked at
 };
 
 /// What the search found, under the model of scratchpad/plan_cost.h.

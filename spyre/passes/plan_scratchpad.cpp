@@ -189,6 +189,7 @@ ScratchpadPlan plan_of(const Question& question, const solve::Solution& solution
     add_nodes(residency, access.touches[static_cast<size_t>(id)], relayout, entry);
     if (relayout >= 0) entry.copy_of = graph.buffers[static_cast<size_t>(id)].name;
     if (!offsets[i]) entry.reason = solve::spill_reason(question.problem, static_cast<int>(i));
+    if (offsets[i] && relayout < 0) entry.reason = residency.why_off_chip;
     for (const int parent : buffer.in_place_parents) {
       if (offsets[i] && offsets[static_cast<size_t>(parent)] == offsets[i])
         entry.in_place_of = question.problem.buffers[static_cast<size_t>(parent)].name;
@@ -263,6 +264,7 @@ class PlaceWriter {
               const CoreView& to_view) {
     auto node = copy_node(graph_, access_, *basis_, from, to, from_view, to_view);
     SPYRE_CHECK(node.has_value(), "a planned copy can be divided");
+    node->bundle = graph_.nodes[rank == 0 ? before - 1 : before].bundle;  // with whom it is made for
     inserts_.push_back({before, rank, *std::move(node)});
   }
 
@@ -314,9 +316,11 @@ Result<Bytes> usable_lx(double back_end_fraction) {
 
 Result<ScratchpadPlan> plan_scratchpad(Graph& graph, const ScratchpadOptions& options) {
   SPYRE_ASSIGN_OR_RETURN(const GraphAccess access, access_of(graph));
-  ResidencyJudge judge(
-      graph, access,
-      {.clone_inputs = options.clone_inputs, .copy_out = options.copy_out, .relayouts = options.relayouts});
+  ResidencyJudge judge(graph, access,
+                       {.clone_inputs = options.clone_inputs,
+                        .copy_out = options.copy_out,
+                        .relayouts = options.relayouts,
+                        .across_bundles = options.across_bundles});
   std::vector<Residency> residencies;
   Question question;
   solve::Solution solution;
@@ -335,6 +339,7 @@ Result<ScratchpadPlan> plan_scratchpad(Graph& graph, const ScratchpadOptions& op
     const Status legal = solve::validate(question.problem, solution.placement);
     SPYRE_CHECK(legal.ok(), fmt::format("solver '{}': {}", options.solver, legal.error().message));
     work += solution.work;
+    if (options.progress) options.progress();
     asking = refuse_incomplete(question, solution.placement, residencies, judge);
   }
   ScratchpadPlan plan = plan_of(question, solution, residencies, graph, access, options);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,10 @@ struct ScratchpadOptions {
   bool clone_inputs = true;          ///< inputs read several times may be copied into LX
   bool copy_out = true;              ///< results that are read again may be made in LX and copied out once
   bool relayouts = true;  ///< readers divided otherwise than the writer may be served over the ring
+  /// LX keeps what a bundle leaves for a later one (cut_bundles.h). Otherwise whoever has the card in between
+  /// may wipe it, and only device memory carries anything from one bundle to the next.
+  bool across_bundles = true;
+  std::function<void()> progress;  ///< called whenever the solver has answered
 };
 
 /// What was decided for every buffer, and why.
@@ -37,7 +42,7 @@ struct ScratchpadPlan {
     int64_t first = 0, last = 0;   ///< nodes that touch it first and last, before clones were inserted
     Bytes per_core;                ///< what each core holds; of a barred buffer all of it
     std::optional<Bytes> address;  ///< the same on every core; none: device memory
-    std::string reason;            ///< why it is not in LX
+    std::string reason;            ///< why it is not in LX; of one that is, why device memory needs it too
     std::string in_place_of;       ///< the buffer whose slot it took over
     bool clone = false;            ///< a graph input: its copy is in LX
     bool copied_out = false;       ///< made in LX, and copied to device memory once

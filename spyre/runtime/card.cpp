@@ -15,6 +15,8 @@ Card::Card(int index, std::shared_ptr<Device> device, CardOptions options,
       programs_(programs != nullptr ? std::move(programs)
                                     : std::make_shared<ProgramCache>(device_->machine())),
       streams_(index, options.host_compute_streams),
+      wipes_lx_(options.wipes_lx),
+      keeps_non_terminal_(options.keeps_non_terminal),
       execution_(options.execution) {}
 
 Card::~Card() {
@@ -31,13 +33,34 @@ Result<MemoryRef> Card::allocate(Bytes size, AllocationInfo info) {
   return allocator_->allocate(size, std::move(info));
 }
 
-Result<exec::RunCounts> Card::run(const LoadedProgram& program, std::vector<int64_t> parameters,
-                                  std::vector<MappedBytes> memory) {
-  const std::lock_guard cores(cores_);
+void CoreTurn::finish() {
+  if (!cores_.owns_lock()) {
+    return;
+  }
+  if (card_.wipes_lx_) {
+    card_.device_->clear_lx();
+  }
+  if (checker_) {
+    checker_->forget_lx();  // on a card of one's own too: another launch may use them now
+  }
+  cores_.unlock();
+}
+
+Result<exec::RunCounts> Card::run(CoreTurn& turn, const LoadedProgram& program,
+                                  std::vector<int64_t> parameters, std::vector<MappedBytes> memory,
+                                  ProgramEnd end) {
+  if (!turn.cores_.owns_lock()) {
+    turn.cores_ = std::unique_lock(cores_);
+  }
+  if (execution_.check && !turn.checker_) {
+    turn.checker_.emplace(machine());
+  }
   ExecuteRequest request{.program = &program,
                          .values = {.parameters = std::move(parameters), .pool_base = 0},
                          .memory = std::move(memory),
-                         .options = execution_};
+                         .options = execution_,
+                         .checker = turn.checker_ ? &*turn.checker_ : nullptr,
+                         .last = end.last};
   std::optional<Memory::Access> pool;
   if (const Bytes needed(program.program().pool_bytes); needed > Bytes(0)) {
     if (pool_ == nullptr || pool_->requested() < needed) {
@@ -50,7 +73,12 @@ Result<exec::RunCounts> Card::run(const LoadedProgram& program, std::vector<int6
     request.memory.push_back({pool_->address(), access.bytes()});
     pool.emplace(std::move(access));
   }
-  return device_->execute(request);
+  Result<exec::RunCounts> counts = device_->execute(request);
+  pool.reset();
+  if (!end.non_terminal || !keeps_non_terminal_) {
+    turn.finish();
+  }
+  return counts;
 }
 
 void Card::set_execution(ExecuteOptions options) {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "spyre/device/execute.h"
@@ -16,6 +17,41 @@ struct CardOptions {
   AllocatorOptions memory;
   int host_compute_streams = 4;
   ExecuteOptions execution;
+  /// The card is shared: whoever has it between two bundles wipes the scratchpads (FLEX_DEVICE=VF).
+  bool wipes_lx = false;
+  /// Nobody has it after a bundle that is marked non-terminal (SPYRE_NON_TERMINAL).
+  bool keeps_non_terminal = true;
+};
+
+class Card;
+
+/// A launch's hold on the cores of its card, from its first program on. After each program they are free for
+/// other launches, unless the program was non-terminal: then they stay with this launch until its next one
+/// has run, and scratchpads keep what it left. Ends, at the latest, with the object, on the same thread.
+///
+///     launch a    [a0 non-terminal|a1     ]           [a2]
+///     launch b                             [b0      ]
+///     LX               kept        free: on a shared card wiped
+class CoreTurn {
+ public:
+  explicit CoreTurn(Card& card) : card_(card) {}
+  ~CoreTurn() { finish(); }
+  CoreTurn(const CoreTurn&) = delete;
+  CoreTurn& operator=(const CoreTurn&) = delete;
+
+ private:
+  friend class Card;
+  void finish();  // gives the cores back, if they are held
+
+  Card& card_;
+  std::unique_lock<std::mutex> cores_;
+  std::optional<exec::Checker> checker_;  // of the whole launch, where launches are checked
+};
+
+/// Where a program stands in its launch.
+struct ProgramEnd {
+  bool non_terminal = false;
+  bool last = true;
 };
 
 /// One card in use: a device, the allocator of its memory, its streams. Made by Runtime, which keeps it until
@@ -37,8 +73,8 @@ class Card {
   /// Runs a program on the cores, now, on the calling thread; waits while another one has them. For work in
   /// its place on a stream (launch.h). The bundle's own pool is one block for all programs of the card, as
   /// large as the largest asked for: what is in it ends with the run. It lies in the program segment.
-  Result<exec::RunCounts> run(const LoadedProgram& program, std::vector<int64_t> parameters,
-                              std::vector<MappedBytes> memory);
+  Result<exec::RunCounts> run(CoreTurn& turn, const LoadedProgram& program, std::vector<int64_t> parameters,
+                              std::vector<MappedBytes> memory, ProgramEnd end = {});
 
   /// How programs run from now on.
   void set_execution(ExecuteOptions options);
@@ -57,14 +93,17 @@ class Card {
   void close();
 
  private:
+  friend class CoreTurn;
+
   const int index_;
   const std::shared_ptr<Device> device_;
   const std::shared_ptr<Allocator> allocator_;
   const std::shared_ptr<ProgramCache> programs_;
   StreamPool streams_;
   std::atomic<bool> closed_ = false;
+  const bool wipes_lx_, keeps_non_terminal_;
 
-  std::mutex cores_;  // held while a program runs; after a plan's lock, before the allocator's
+  std::mutex cores_;  // held by a CoreTurn while a program runs; after a plan's lock, before the allocator's
   MemoryRef pool_;
   ExecuteOptions execution_;
 };

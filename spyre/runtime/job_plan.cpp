@@ -115,9 +115,9 @@ exec::RunCounts JobPlan::last_run_counts() const {
   return last_counts_;
 }
 
-LoadedProgramRef JobPlan::last_program() const {
+std::vector<LoadedProgramRef> JobPlan::last_programs() const {
   const std::lock_guard lock(mutex_);
-  return last_program_;
+  return last_programs_;
 }
 
 namespace {

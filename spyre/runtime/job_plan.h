@@ -58,8 +58,9 @@ class JobPlan {
   /// while the card does not count. Takes the plan's lock: waits for a launch that runs.
   exec::RunCounts last_run_counts() const;
 
-  /// The program of the last Compute step that ran; null before. For reports.
-  LoadedProgramRef last_program() const;
+  /// The programs of the last launch, one per bundle; their operations are those of last_run_counts, in
+  /// order. Empty before the first launch. For reports.
+  std::vector<LoadedProgramRef> last_programs() const;
 
  private:
   friend class Launcher;
@@ -69,7 +70,7 @@ class JobPlan {
   std::vector<LoadedProgramRef> decoded_;  // per step; null: the region changed since, or never decoded
   std::vector<Bytes> decoded_size_;        // bytes of the image behind decoded_
   exec::RunCounts last_counts_;
-  LoadedProgramRef last_program_;
+  std::vector<LoadedProgramRef> last_programs_;
 };
 
 using JobPlanRef = std::shared_ptr<JobPlan>;

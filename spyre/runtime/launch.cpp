@@ -62,9 +62,13 @@ class Launcher {
   Status run() {
     const std::lock_guard lock(plan_->mutex_);
     plan_->last_counts_ = {};
+    plan_->last_programs_.clear();
+    CoreTurn turn(plan_->card());
+    turn_ = &turn;
     for (size_t i = 0; i < plan_->steps().size(); ++i) {
       Status done = std::visit([&](const auto& step) { return run(step, i); }, plan_->steps()[i].what);
       if (!done.ok()) {
+        plan_->last_counts_ = {};
         Error error = done.error();
         return std::move(error).note(fmt::format("kernel {} on stream {} of device {}", plan_->step_name(i),
                                                  stream_, plan_->card().index()));
@@ -241,16 +245,23 @@ class Launcher {
     std::vector<MappedBytes> mapped;
     SPYRE_TRY(map_tensors(program.program(), open, mapped));
     count(Metric::kLaunches);
-    auto counts = plan_->card().run(program, std::move(parameters), std::move(mapped));
+    const auto counts = plan_->card().run(*turn_, program, std::move(parameters), std::move(mapped),
+                                          {.non_terminal = compute.non_terminal, .last = is_last(step)});
     if (!counts.ok()) {
       return counts.error();
     }
-    plan_->last_program_ = plan_->decoded_[step];
-    if (!counts.value().ops.empty()) {
+    plan_->last_programs_.push_back(plan_->decoded_[step]);
+    const std::vector<exec::OpCounts>& ops = counts.value().ops;
+    if (!ops.empty()) {
       count_run(counts.value());
     }
-    plan_->last_counts_ = std::move(counts).value();
+    plan_->last_counts_.ops.insert(plan_->last_counts_.ops.end(), ops.begin(), ops.end());
     return Status();
+  }
+
+  bool is_last(size_t step) const {
+    return std::none_of(plan_->steps().begin() + static_cast<std::ptrdiff_t>(step) + 1, plan_->steps().end(),
+                        [](const JobStep& s) { return std::holds_alternative<Compute>(s.what); });
   }
 
   Status decode(const Compute& compute, size_t step, std::span<const std::byte> region) {
@@ -313,6 +324,7 @@ class Launcher {
   JobPlanRef plan_;
   std::vector<LaunchTensor> tensors_;
   int stream_;
+  CoreTurn* turn_ = nullptr;  // while it runs
 };
 
 Status launch(const JobPlanRef& plan, std::vector<LaunchTensor> tensors, const StreamRef& stream,

@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "spyre/device/lx.h"
 #include "spyre/runtime/metrics.h"
 #include "spyre/runtime/runtime.h"
 #include "spyre/runtime/test_kernel.h"
@@ -443,6 +444,65 @@ TEST_F(Launch, ATransferIntoTheImageMakesItAnotherProgram) {
   EXPECT_EQ(values_of(card(), y), eighths(128, -1)) << "the first compute ran";
   ASSERT_FALSE(fault.ok());
   EXPECT_THAT(fault.error().message, HasSubstr("instruction fetch"));
+}
+
+// ---- several bundles
+
+/// Y = neg(X) twice over: the same program as two bundles of one job.
+Json twice(const TestKernel& kernel, bool non_terminal) {
+  Json plan = kernel.plan();
+  Json& steps = plan["JobExecPlan"];
+  steps.push_back(steps.back());
+  if (non_terminal) steps[steps.size() - 2]["properties"]["non_terminal"] = "true";
+  return plan;
+}
+
+TEST_F(Launch, EveryBundleOfAJobIsCounted) {
+  const KernelDirectory directory(twice(unary_kernel("neg"), false), unary_kernel("neg").image());
+  const JobPlanRef plan = prepare_kernel(card(), directory.path()).value();
+  const LaunchTensor x = tensor_of(card(), eighths(128)), y = zeros();
+  ASSERT_OK(stream()->synchronize());
+  reset_metrics();
+  ASSERT_OK(run(plan, {x, y}));
+  EXPECT_EQ(metric(Metric::kLaunches), 2);
+  EXPECT_EQ(plan->last_run_counts().ops.size(), 2u);
+  EXPECT_EQ(plan->last_programs().size(), 2u);
+  EXPECT_EQ(plan->last_run_counts().total().traffic, (exec::Traffic{.hbm_read = 512, .hbm_written = 512}));
+}
+
+/// A byte of core 0's scratchpad, after somebody wrote 1 there and `act` was done.
+std::byte left_in_lx(Card& card, const std::function<void()>& act) {
+  const std::span<std::byte> lx = card.device().lx(0).value();
+  lx[5] = std::byte{1};
+  act();
+  return lx[5];
+}
+
+TEST(CoreTurn, ASharedCardIsWipedAfterEveryBundleThatIsNotNonTerminal) {
+  for (const bool wipes : {true, false}) {
+    Card card(0, fenced_toy(), {.wipes_lx = wipes});
+    const TestKernel kernel = unary_kernel("neg");
+    const std::string image = kernel.image().substr(static_cast<size_t>(kernel.correction));
+    const auto program = LoadedProgram::load(std::as_bytes(std::span(image)), toy_card()).value();
+    const LaunchTensor x = tensor_of(card, eighths(128)), y = tensor_of(card, eighths(128));
+    const auto go = [&](CoreTurn& turn, ProgramEnd end) {
+      const Memory::Access from = x.memory->open(Bytes(0), Bytes(256)).value();
+      const Memory::Access to = y.memory->open(Bytes(0), Bytes(256)).value();
+      EXPECT_OK(card.run(turn, *program, {x.memory->address().value(), y.memory->address().value()},
+                         {{x.memory->address(), from.bytes()}, {y.memory->address(), to.bytes()}}, end));
+    };
+    CoreTurn turn(card);
+    const std::byte after_all = wipes ? static_cast<std::byte>(kLxPoison >> 8) : std::byte{1};
+    EXPECT_EQ(left_in_lx(card, [&] { go(turn, {.non_terminal = true, .last = false}); }), std::byte{1});
+    EXPECT_EQ(left_in_lx(card, [&] { go(turn, {}); }), after_all);
+    EXPECT_EQ(left_in_lx(card,
+                         [&] {
+                           CoreTurn broken_off(card);
+                           go(broken_off, {.non_terminal = true, .last = false});
+                         }),
+              after_all)
+        << "a launch that ends early leaves nothing to others";
+  }
 }
 
 TEST_F(Launch, ResultsOfTheRegionReachTheHost) {

@@ -18,6 +18,8 @@ Result<CardOptions> read_card_options() {
   CardOptions options;
   SPYRE_ASSIGN_OR_RETURN(const std::string mode, read_string("FLEX_DEVICE"));
   options.memory.mode = card_mode(mode);
+  options.wipes_lx = options.memory.mode == CardMode::kVf;
+  SPYRE_ASSIGN_OR_RETURN(options.keeps_non_terminal, read_bool("SPYRE_NON_TERMINAL"));
   SPYRE_ASSIGN_OR_RETURN(const int64_t gib, read_int("SPYRE_CARD_MEMORY_GIB"));
   options.memory.tensor_memory = gibibytes(gib);
   SPYRE_ASSIGN_OR_RETURN(const int64_t streams, read_int("TORCH_SPYRE_NUM_HOST_COMPUTE_STREAMS"));

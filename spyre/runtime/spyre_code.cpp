@@ -12,7 +12,7 @@ namespace {
 
 using program::Field;
 
-constexpr size_t kMaxCommands = 4096;
+constexpr size_t kMaxCommands = 1 << 16;
 constexpr int64_t kStick = 128;
 
 /// The command and its properties, as every entry of both plans has them.
@@ -93,6 +93,9 @@ class Reader {
     if (std::find_if(code_.steps.rbegin(), last, prepares) != last) {
       return plan.refuse("a preparation after the last ComputeOnDevice", "preparations, then what uses them");
     }
+    if (std::get<Compute>(last->what).non_terminal) {
+      return plan.refuse("non_terminal at the last ComputeOnDevice", "the mark where another one follows");
+    }
     return Status();
   }
 
@@ -149,6 +152,13 @@ class Reader {
   Status compute_on_device(const Field& properties) {
     Compute compute;
     SPYRE_ASSIGN_OR_RETURN(compute.entry, region_offset(properties, "job_bin_ptr", 0));
+    SPYRE_ASSIGN_OR_RETURN(const std::optional<Field> mark, properties.find("non_terminal"));
+    if (mark) {
+      if (mark->json() != "true") {
+        return mark->refuse_value("\"true\", or no such property");
+      }
+      compute.non_terminal = true;
+    }
     JobStep step{.what = compute};
     SPYRE_ASSIGN_OR_RETURN(const std::optional<Field> name, properties.find("name"));
     if (name) {

@@ -52,6 +52,8 @@ struct Transfer {
 
 struct Compute {
   Bytes entry;  ///< offset of the program image in the region
+  /// It leaves something in LX for a later Compute: no other launch may have the cores before that one ran.
+  bool non_terminal = false;
 };
 
 /// Prep steps make the program ready; Dev steps run on the card.
@@ -84,7 +86,7 @@ struct SpyreCode {
 /// or twice. Errors of JobExecPlan begin with `Failed to parse SpyreCode command:`.
 ///
 /// The order: what a transfer to the card sends was computed or fetched before; a plan computes on the card
-/// at least once, and every Prep step has a Compute after it.
+/// at least once, and every Prep step and every non-terminal Compute has a Compute after it.
 Result<SpyreCode> read_spyre_code(const Json& json, const std::string& file, const Machine& machine);
 
 }  // namespace spyre

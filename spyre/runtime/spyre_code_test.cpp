@@ -70,6 +70,19 @@ TEST(SpyreCode, ThePublishedPlanIsACorrectionTriple) {
   EXPECT_EQ(code.value().buffers, std::vector<Bytes>{Bytes(2048)});
 }
 
+TEST(SpyreCode, OnlyAProgramWithASuccessorIsNonTerminal) {
+  const std::string mark = "/JobExecPlan/2/properties/non_terminal";
+  EXPECT_THAT(error_with(mark, "true"), HasSubstr("non_terminal at the last ComputeOnDevice"));
+  EXPECT_THAT(error_with(mark, "false"), HasSubstr("non_terminal: found \"false\", allowed: \"true\""));
+  Json plan = published_plan();
+  plan["JobExecPlan"].push_back(plan["JobExecPlan"][2]);
+  plan[Json::json_pointer(mark)] = "true";
+  const auto code = read(plan);
+  ASSERT_TRUE(code.ok()) << code.error().to_string();
+  EXPECT_TRUE(std::get<Compute>(code.value().steps[2].what).non_terminal);
+  EXPECT_FALSE(std::get<Compute>(code.value().steps[3].what).non_terminal);
+}
+
 TEST(SpyreCode, BothPlansAreRequired) {
   EXPECT_THAT(error_with("/JobPreparationPlan", {}), HasSubstr("JobPreparationPlan"));
   EXPECT_THAT(error_with("/JobExecPlan", {}), HasSubstr("JobExecPlan"));

@@ -33,6 +33,12 @@ lx_planner_relayout: bool = _flag("SPYRE_LX_PLANNER_RELAYOUT", True)
 lx_boundary_clones: bool = _flag("LX_BOUNDARY_CLONES", True)
 """Inputs may be copied into the scratchpad, and results out of it."""
 
+bundle_ops: int = int(os.environ.get("SPYRE_BUNDLE_OPS", "0"))
+"""Operations in one bundle; a graph with more is cut into several. 0: no cut."""
+
+non_terminal: bool = _flag("SPYRE_NON_TERMINAL", True)
+"""The runtime honours marks that keep data in the scratchpads from one bundle to the next."""
+
 layout_solver: str = os.environ.get("LAYOUT_SOLVER", "portfolio")
 """Which solver places buffers in the scratchpad."""
 
@@ -58,6 +64,8 @@ def overrides() -> dict[str, str]:
         "SPYRE_KEEP_SUM_ORDER": "keep_sum_order",
         "SPYRE_LX_PLANNER_RELAYOUT": "lx_planner_relayout",
         "LX_BOUNDARY_CLONES": "lx_boundary_clones",
+        "SPYRE_BUNDLE_OPS": "bundle_ops",
+        "SPYRE_NON_TERMINAL": "non_terminal",
         "LAYOUT_SOLVER": "layout_solver",
         "DXP_LX_FRAC_AVAIL": "dxp_lx_frac_avail",
     }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "spyre/codegen/superdsc/bundle_program.h"
 #include "spyre/codegen/superdsc/pretty_json.h"
 #include "spyre/opspec/validate.h"
@@ -24,27 +26,59 @@ Status write_files(const Bundle& bundle, const std::filesystem::path& directory)
   return Status();
 }
 
+constexpr const char* kLaunchSpec = "launch_spec.json";
+
+// What the card gets: the bundle itself, and the layouts that readers use to check it.
+std::map<std::string, std::string> texts_of(const Kernel& kernel, const superdsc::BundleProgram& program) {
+  std::map<std::string, std::string> texts;
+  texts["bundle.mlir"] = bundle_mlir(program);
+  for (size_t i = 0; i < program.files.size(); ++i) {
+    texts[fmt::format("sdsc_{}.json", i)] = superdsc::pretty_json(program.files[i]);
+  }
+  texts[kLaunchSpec] = superdsc::pretty_json(launch_spec_json(kernel, program));
+  return texts;
+}
+
 }  // namespace
 
-Result<Bundle> write_bundle(const Kernel& kernel, const BundleOptions& options) {
+Result<Bundle> write_bundle(const Kernel& kernel, const BundleOptions& asked) {
+  BundleOptions options = asked;
+  if (options.parts.empty()) options.parts = {{.items = kernel.body.size()}};
+  const bool several = options.parts.size() > 1;
+  options.frontend_pool_allocation = options.frontend_pool_allocation || several;
   SPYRE_TRY(validate(kernel, options.machine));
-  SPYRE_ASSIGN_OR_RETURN(const superdsc::BundleProgram program, superdsc::build_program(kernel, options));
   Bundle bundle;
-  bundle.files["bundle.mlir"] = bundle_mlir(program);
-  for (size_t i = 0; i < program.files.size(); ++i) {
-    bundle.files[fmt::format("sdsc_{}.json", i)] = superdsc::pretty_json(program.files[i]);
+  std::string region;
+  std::vector<superdsc::LoadedPart> loaded;
+  auto first = kernel.body.begin();
+  for (size_t i = 0; i < options.parts.size(); ++i) {
+    const BundlePart& part = options.parts[i];
+    SPYRE_CHECK(std::cmp_less_equal(part.items, kernel.body.end() - first), "the parts fit the kernel");
+    const auto last = first + static_cast<std::ptrdiff_t>(part.items);
+    const Kernel alone{.name = kernel.name,
+                       .pool_bytes = kernel.pool_bytes,
+                       .arguments = kernel.arguments,
+                       .body = std::vector<KernelItem>(first, last)};
+    first = last;
+    SPYRE_ASSIGN_OR_RETURN(superdsc::BundleProgram program, superdsc::build_program(alone, options));
+    std::map<std::string, std::string> texts = texts_of(alone, program);
+    const std::string folder = several ? fmt::format("bundle_{}/", i) : "";
+    for (const auto& [name, text] : texts) {
+      if (several || name != kLaunchSpec) bundle.files[folder + name] = text;
+    }
+    bundle.files[folder + "symbol_kinds.json"] = superdsc::pretty_json(symbol_kinds_json(program));
+    const auto offset = static_cast<int64_t>(region.size());
+    region += program_image(program, texts);
+    loaded.push_back({std::move(program), offset, part.non_terminal});
   }
-  const std::string launch_spec = superdsc::pretty_json(launch_spec_json(kernel, program));
-  // The card gets what the bundle is made of, and the layouts that readers use to check it.
-  std::map<std::string, std::string> image_texts = bundle.files;
-  image_texts["launch_spec.json"] = launch_spec;
-  const std::string image = program_image(program, image_texts);
-  const size_t launch_tensors = kernel.arguments.size() + (program.pool_is_parameter ? 1 : 0);
-  bundle.files["symbol_kinds.json"] = superdsc::pretty_json(symbol_kinds_json(program));
-  bundle.files["spyreCodeDir/launch_spec.json"] = launch_spec;
+  SPYRE_CHECK(first == kernel.body.end(), "the parts are the whole kernel");
+  Json launch_spec = launch_spec_json(kernel, loaded.front().program);
+  if (several) launch_spec.erase("symbols"), launch_spec.erase("symbol_kinds");  // each bundle has its own
+  bundle.files[fmt::format("spyreCodeDir/{}", kLaunchSpec)] = superdsc::pretty_json(launch_spec);
   bundle.files["spyreCodeDir/spyrecode.json"] = superdsc::pretty_json(
-      spyre_code_json(program, options.machine, static_cast<int64_t>(image.size()), launch_tensors));
-  bundle.files["spyreCodeDir/init_binary.bin"] = image;
+      spyre_code_json(loaded, options.machine, static_cast<int64_t>(region.size()),
+                      kernel.arguments.size() + (loaded.front().program.pool_is_parameter ? 1 : 0)));
+  bundle.files["spyreCodeDir/init_binary.bin"] = std::move(region);
   return bundle;
 }
 

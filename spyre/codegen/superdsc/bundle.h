@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "spyre/arch/machine.h"
 #include "spyre/base/result.h"
@@ -17,8 +18,17 @@
 ///     spyreCodeDir/spyrecode.json      how the runtime prepares and runs the program
 ///     spyreCodeDir/init_binary.bin     the program image
 ///
+/// A kernel cut into several bundles has bundle.mlir, its sdsc files, symbol_kinds.json and launch_spec.json
+/// once per bundle, in bundle_0/, bundle_1/, ...; spyreCodeDir is one: its job runs them all in order.
+///
 /// docs/spec/superdsc.md walks through an example.
 namespace spyre {
+
+/// One bundle of a kernel that is cut into several.
+struct BundlePart {
+  size_t items = 0;           ///< of the kernel's body
+  bool non_terminal = false;  ///< it leaves something in LX for a later one
+};
 
 struct BundleOptions {
   Machine machine = spyre_card();
@@ -26,6 +36,9 @@ struct BundleOptions {
   bool frontend_pool_allocation = false;
   /// Ops that differ only in addresses share one sdsc file.
   bool share_equal_sdscs = true;
+  /// The bundles the body is cut into, in order; none: one. Of several the pool is always launch argument 0:
+  /// what one leaves there the next finds in the same place.
+  std::vector<BundlePart> parts;
 };
 
 struct Bundle {

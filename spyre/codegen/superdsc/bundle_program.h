@@ -58,9 +58,14 @@ std::string bundle_mlir(const BundleProgram& program);
 Json symbol_kinds_json(const BundleProgram& program);
 Json launch_spec_json(const Kernel& kernel, const BundleProgram& program);
 
-/// The program image and the job that loads and runs it.
+/// The program image of one bundle, and the job that loads and runs all bundles of a kernel.
 std::string program_image(const BundleProgram& program, const std::map<std::string, std::string>& texts);
-Json spyre_code_json(const BundleProgram& program, const Machine& machine, int64_t image_bytes,
+struct LoadedPart {
+  BundleProgram program;
+  int64_t offset = 0;  ///< of its correction bytes in the program region; its image follows them
+  bool non_terminal = false;
+};
+Json spyre_code_json(const std::vector<LoadedPart>& parts, const Machine& machine, int64_t region_bytes,
                      size_t launch_tensors);
 /// Bytes at the start of the image that the launch fills with parameter values.
 int64_t correction_bytes(const BundleProgram& program);

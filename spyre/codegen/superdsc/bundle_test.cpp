@@ -203,6 +203,31 @@ TEST(SpyreCode, ImageHoldsTheBundleText) {
   }
 }
 
+TEST(SpyreCode, AKernelCutInTwoIsOneJobOfTwoPrograms) {
+  const Kernel kernel = corpus_kernel("softmax");  // five ops
+  const Bundle bundle =
+      write_bundle(kernel, {.parts = {{.items = 2, .non_terminal = true}, {.items = 3}}}).value();
+  const Json run = file_json(bundle, "spyreCodeDir/spyrecode.json")["JobExecPlan"];
+  ASSERT_EQ(run.size(), 6u);
+  EXPECT_EQ(run[2]["properties"]["non_terminal"], "true");
+  EXPECT_FALSE(run[5]["properties"].contains("non_terminal"));
+  const std::string& region = bundle.files.at("spyreCodeDir/init_binary.bin");
+  for (const int compute : {2, 5}) {
+    const int64_t at = std::stoll(run[compute]["properties"]["job_bin_ptr"].get<std::string>()) - 120259084288;
+    EXPECT_EQ(region.substr(static_cast<size_t>(at), 8), "SPYREIMG") << compute;
+  }
+  // Both find what crosses in the caller's pool, whichever of them uses it.
+  const std::string parameters =
+      R"([{"kind":"pool"},{"kind":"kernel","arg_index":0},{"kind":"kernel","arg_index":1}])";
+  EXPECT_EQ(file_json(bundle, "bundle_1/symbol_kinds.json").dump(), parameters);
+  const Json launch = file_json(bundle, "spyreCodeDir/launch_spec.json");
+  EXPECT_EQ(launch["pool_size"], kernel.pool_bytes);
+  EXPECT_FALSE(launch.contains("symbols"));
+  EXPECT_TRUE(file_json(bundle, "bundle_0/launch_spec.json").contains("symbols"));
+  EXPECT_TRUE(bundle.files.contains("bundle_0/sdsc_1.json") && bundle.files.contains("bundle_1/bundle.mlir"));
+  EXPECT_FALSE(bundle.files.contains("bundle.mlir"));
+}
+
 TEST(SaveBundle, PublishesWholeDirectoriesAndReplacesOldOnes) {
   const std::filesystem::path root =
       std::filesystem::path(testing::TempDir()) / fmt::format("bundle{}", ::getpid());

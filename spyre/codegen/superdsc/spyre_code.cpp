@@ -58,32 +58,38 @@ std::string program_image(const BundleProgram& program, const std::map<std::stri
   return std::string(correction_bytes(program), '\0') + image + content;
 }
 
-Json spyre_code_json(const BundleProgram& program, const Machine& machine, int64_t image_bytes,
+Json spyre_code_json(const std::vector<LoadedPart>& parts, const Machine& machine, int64_t region_bytes,
                      size_t launch_tensors) {
   const int64_t base = machine.program_base().count();
-  const int64_t correction = correction_bytes(program);
   Json preparation = Json::array();
-  preparation.push_back(command("Allocate", {{"size", decimal(image_bytes)}}));
+  preparation.push_back(command("Allocate", {{"size", decimal(region_bytes)}}));
   preparation.push_back(command(
       "InitTransfer",
-      {{"init_bin_file", "init_binary.bin"}, {"dev_ptr", decimal(base)}, {"size", decimal(image_bytes)}}));
+      {{"init_bin_file", "init_binary.bin"}, {"dev_ptr", decimal(base)}, {"size", decimal(region_bytes)}}));
   Json execution = Json::array();
-  if (correction > 0) {
-    // Parameter values are known at launch: computed on the host, put in front of the program.
-    execution.push_back(command(
-        "ComputeOnHost",
-        {{"ihandle", ""},
-         {"ishape", Json::array({decimal(static_cast<int64_t>(launch_tensors))})},
-         {"ohandle", "correction0"},
-         {"size", decimal(correction)},
-         {"hcm",
-          {{"vdci", {{"parameters", symbol_kinds_json(program)}}}, {"senConstants", Json::array()}}}}));
-    execution.push_back(command("DataTransfer", {{"dirn", "false"},
-                                                 {"host_handle", "correction0"},
-                                                 {"dev_ptr", decimal(base)},
-                                                 {"size", decimal(correction)}}));
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const LoadedPart& part = parts[i];
+    const int64_t correction = correction_bytes(part.program);
+    if (correction > 0) {
+      // Parameter values are known at launch: computed on the host, put in front of the program.
+      const std::string handle = "correction" + decimal(static_cast<int64_t>(i));
+      execution.push_back(command("ComputeOnHost",
+                                  {{"ihandle", ""},
+                                   {"ishape", Json::array({decimal(static_cast<int64_t>(launch_tensors))})},
+                                   {"ohandle", handle},
+                                   {"size", decimal(correction)},
+                                   {"hcm",
+                                    {{"vdci", {{"parameters", symbol_kinds_json(part.program)}}},
+                                     {"senConstants", Json::array()}}}}));
+      execution.push_back(command("DataTransfer", {{"dirn", "false"},
+                                                   {"host_handle", handle},
+                                                   {"dev_ptr", decimal(base + part.offset)},
+                                                   {"size", decimal(correction)}}));
+    }
+    Json compute = {{"job_bin_ptr", decimal(base + part.offset + correction)}};
+    if (part.non_terminal) compute["non_terminal"] = "true";
+    execution.push_back(command("ComputeOnDevice", std::move(compute)));
   }
-  execution.push_back(command("ComputeOnDevice", {{"job_bin_ptr", decimal(base + correction)}}));
   return {{"JobPreparationPlan", preparation}, {"JobExecPlan", execution}};
 }
 

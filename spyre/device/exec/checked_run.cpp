@@ -25,9 +25,9 @@ CheckedRun run_checked(const DeviceProgram& program, const LaunchValues& launch,
 }
 
 CheckedRun check_launch(const DeviceProgram& program, const LaunchValues& launch, Checker& checker,
-                        const RunOptions& options) {
+                        const RunOptions& options, bool last) {
   CheckedRun run;
-  checker.begin_launch(program, launch);
+  checker.launching() ? checker.next_bundle(program, launch) : checker.begin_launch(program, launch);
   const auto step = [&](int op, const SymbolValues& symbols, int64_t instruction) -> Status {
     SPYRE_ASSIGN_OR_RETURN(const BoundOp bound, bind_op(program.ops[op], symbols, instruction));
     SPYRE_TRY(check_points(bound, options.max_points));
@@ -35,7 +35,9 @@ CheckedRun check_launch(const DeviceProgram& program, const LaunchValues& launch
     return Status();
   };
   run.status = walk_program(program, launch, step);
-  run.findings = run.status.ok() ? checker.end_launch() : checker.abandon_launch();
+  run.findings = !run.status.ok() ? checker.abandon_launch()
+                 : last           ? checker.end_launch()
+                                  : checker.end_bundle();
   return run;
 }
 

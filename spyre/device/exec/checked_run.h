@@ -26,7 +26,8 @@ CheckedRun run_checked(const DeviceProgram& program, const LaunchValues& launch,
                        const RunOptions& options = {});
 
 /// The checker alone: it reads no memory, so a launch can be looked at before it runs, by whatever executor.
+/// Of a launch of several bundles one program after the other is looked at; `last` says which ends it.
 CheckedRun check_launch(const DeviceProgram& program, const LaunchValues& launch, Checker& checker,
-                        const RunOptions& options = {});
+                        const RunOptions& options = {}, bool last = true);
 
 }  // namespace spyre::exec

@@ -89,35 +89,67 @@ void Checker::add_region(Region region, int64_t bytes) {
   }
 }
 
-void Checker::begin_launch(const DeviceProgram& program, const LaunchValues& launch) {
-  ++launch_;
-  findings_.clear();
-  known_.clear();
-  regions_.clear();
-  spare_.insert(spare_.end(), dropped_.begin(), dropped_.end());
-  dropped_.clear();
-  args_ = program.launch ? program.launch->args : std::vector<LaunchArg>();
+// What the parameters of a program point to. What is new here starts out empty: pools, and arguments that
+// are outputs and nothing else.
+void Checker::add_regions(const DeviceProgram& program, const LaunchValues& launch) {
+  // A program's own pool ends with it.
+  std::erase_if(regions_, [](const Region& region) { return region.is_pool && region.own; });
+  const auto known = static_cast<std::ptrdiff_t>(regions_.size());
+  static const std::vector<LaunchArg> kNoArgs;
+  const std::vector<LaunchArg>& args = program.launch ? program.launch->args : kNoArgs;
+  const auto is_known = [&](const auto& same) {
+    return std::any_of(regions_.begin(), regions_.begin() + known, same);
+  };
   for (size_t i = 0; i < program.parameters.size() && i < launch.parameters.size(); ++i) {
     const Parameter& parameter = program.parameters[i];
     const int64_t address = launch.parameters[i];
-    if (parameter.is_pool && program.launch) {
+    if (parameter.is_pool && program.launch && !is_known([](const Region& r) { return r.is_pool; })) {
       add_region({.begin = address, .name = "pool", .is_pool = true}, program.launch->pool_size);
     }
-    for (const LaunchArg& arg : args_) {
-      if (parameter.arg_index == arg.arg_index) {
-        add_region({.begin = address, .name = fmt::format("argument {}", arg.arg_index), .arg = &arg},
-                   bytes_of(arg));
+    for (const LaunchArg& arg : args) {
+      if (parameter.arg_index != arg.arg_index || is_known([&](const Region& r) {
+            return r.arg != nullptr && r.arg->arg_index == arg.arg_index;
+          })) {
+        continue;
       }
+      args_.push_back(arg);
+      add_region(
+          {.begin = address, .name = fmt::format("argument {}", arg.arg_index), .arg = &args_.back()},
+          bytes_of(arg));
     }
   }
-  add_region({.begin = launch.pool_base, .name = "pool", .is_pool = true}, program.pool_bytes);
-  for (const Region& region : regions_) {
+  add_region({.begin = launch.pool_base, .name = "pool", .is_pool = true, .own = true}, program.pool_bytes);
+  for (auto region = regions_.begin() + known; region != regions_.end(); ++region) {
     const bool aliased = std::any_of(regions_.begin(), regions_.end(), [&](const Region& other) {
-      return &other != &region && other.begin < region.end && region.begin < other.end;
+      return &other != &*region && other.begin < region->end && region->begin < other.end;
     });
-    if (region.is_pool || (region.arg != nullptr && region.arg->role == "output" && !aliased)) {
-      write_sticks(hbm_, {region.begin / kStick, (region.end - region.begin) / kStick}, 0);
+    if (region->is_pool || (region->arg != nullptr && region->arg->role == "output" && !aliased)) {
+      write_sticks(hbm_, {region->begin / kStick, (region->end - region->begin) / kStick}, 0);
     }
+  }
+}
+
+void Checker::begin_launch(const DeviceProgram& program, const LaunchValues& launch) {
+  ++launch_;
+  launching_ = true;
+  findings_.clear();
+  known_.clear();
+  regions_.clear();
+  args_.clear();
+  spare_.insert(spare_.end(), dropped_.begin(), dropped_.end());
+  dropped_.clear();
+  add_regions(program, launch);
+}
+
+void Checker::next_bundle(const DeviceProgram& program, const LaunchValues& launch) {
+  known_.clear();
+  add_regions(program, launch);
+}
+
+void Checker::forget_lx() {
+  const StickRun whole{0, machine_.lx_per_core.count() / kStick};
+  for (auto& [core, memory] : lx_) {
+    write_sticks(memory, whole, 0);
   }
 }
 
@@ -160,6 +192,7 @@ std::vector<Finding> Checker::end_launch() {
 }
 
 std::vector<Finding> Checker::abandon_launch() {
+  launching_ = false;
   regions_.clear();
   return std::exchange(findings_, {});
 }

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <deque>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "spyre/device/exec/finding.h"
@@ -47,7 +49,15 @@ class Checker {
   /// Learns from the launch specification where arguments are and how large; contents of arguments that are
   /// only outputs are forgotten.
   void begin_launch(const DeviceProgram& program, const LaunchValues& launch);
+  /// The launch goes on with the program of its next bundle: what the ones before left is still there.
+  void next_bundle(const DeviceProgram& program, const LaunchValues& launch);
+  /// Between begin_launch and end_launch.
+  bool launching() const { return launching_; }
   void check_execute(const BoundOp& bound);
+  /// Nobody may rely any more on what is in the scratchpads: a bundle ended that was not marked non-terminal.
+  void forget_lx();
+  /// Everything found since this bundle began; the launch goes on.
+  std::vector<Finding> end_bundle() { return std::exchange(findings_, {}); }
   /// Looks at the outputs. Returns everything found since `begin_launch`, in order.
   std::vector<Finding> end_launch();
   /// The launch stopped early: what was found until then, outputs not looked at.
@@ -75,6 +85,7 @@ class Checker {
     std::string name;
     const LaunchArg* arg = nullptr;  ///< of this launch
     bool is_pool = false;
+    bool own = false;  ///< a pool that the program brings itself
     bool contains(int64_t address) const { return address >= begin && address < end; }
   };
   /// What was learned about one input of an execute.
@@ -89,6 +100,7 @@ class Checker {
   void write_sticks(ShadowMemory& memory, const StickRun& run, uint32_t number);
   const Region* region_of(int64_t address) const;
   void add_region(Region region, int64_t bytes);
+  void add_regions(const DeviceProgram& program, const LaunchValues& launch);
 
   Party party(const BoundOp& bound, int tensor, int core) const;
   void report(Rule rule, const BoundOp& bound, int tensor, int core, StickRun where, std::string detail,
@@ -123,7 +135,8 @@ class Checker {
   /// Of the execute being checked, [tensor][core position]; empty where it leaves memory, which is reported.
   std::vector<std::vector<Footprint>> sticks_;
   int64_t launch_ = 0, sequence_ = 0;
-  std::vector<LaunchArg> args_;  // of this launch; regions point into it
+  bool launching_ = false;
+  std::deque<LaunchArg> args_;  // of this launch; regions point into it
   std::vector<Region> regions_;
   std::vector<uint32_t> dropped_;  // records of this launch without sticks; their slots are spare after it
   std::vector<Finding> findings_;

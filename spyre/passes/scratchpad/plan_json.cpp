@@ -33,7 +33,7 @@ namespace {
 std::string remark_on(const ScratchpadPlan::Entry& entry) {
   if (!entry.address) return entry.reason;
   if (!entry.in_place_of.empty()) return "in place of " + entry.in_place_of;
-  if (entry.copied_out) return "copied out once";
+  if (entry.copied_out) return "copied out once" + (entry.reason.empty() ? "" : ": " + entry.reason);
   if (!entry.copy_of.empty()) return "shuffled from " + entry.copy_of;
   return entry.clone ? "clone of the input" : "";
 }

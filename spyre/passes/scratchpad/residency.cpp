@@ -153,13 +153,15 @@ bool ResidencyJudge::can_shuffle(BufferId id, const CoreView& from, const CoreVi
 }
 
 // Who fetches a graph input: the cores of the reader that moves most of it without sharing, else all of them.
-const CoreView* ResidencyJudge::input_origin(BufferId id, std::span<const TouchView> touches) const {
+const CoreView* ResidencyJudge::input_origin(BufferId id, std::span<const TouchView> touches,
+                                             std::optional<int64_t> home) const {
   const CoreView* origin = nullptr;
   Bytes most;
   const TouchView* widest = nullptr;
   for (size_t i = 0; i < touches.size(); ++i) {
     const TouchView& touch = touches[i];
-    if (touch.view == nullptr || !bar_of(access_.touches[at(id)][i]).empty()) continue;
+    const BufferTouch& where = access_.touches[at(id)][i];
+    if (touch.view == nullptr || !bar_of(where).empty() || elsewhere(where, home)) continue;
     if (widest == nullptr || touch.view->cores() > widest->view->cores()) widest = &touch;
     if (touch.view->shared() || (origin != nullptr && touch.moved <= most)) continue;
     origin = touch.view;
@@ -171,6 +173,20 @@ const CoreView* ResidencyJudge::input_origin(BufferId id, std::span<const TouchV
     if (const auto spread = spread_view(graph_, access_, *basis, id, cores)) return intern(*spread);
   }
   return origin;
+}
+
+// Where LX keeps nothing across bundles, the only one in which a buffer can be there: the one that makes it,
+// or, of an input, the one that reads most of it.
+std::optional<int64_t> ResidencyJudge::home_bundle(BufferId id, std::span<const TouchView> seen) const {
+  if (rules_.across_bundles) return std::nullopt;
+  const std::vector<BufferTouch>& touches = access_.touches[at(id)];
+  const auto bundle = [&](const BufferTouch& touch) { return graph_.nodes[touch.node].bundle; };
+  if (!graph_.buffers[at(id)].is_input) return bundle(touches.front());
+  std::map<int64_t, Bytes> moved;
+  for (size_t i = 0; i < touches.size(); ++i) moved[bundle(touches[i])] += seen[i].moved;
+  return std::max_element(moved.begin(), moved.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
 }
 
 Residency ResidencyJudge::judge(BufferId id, std::span<const TouchView> seen) const {
@@ -188,12 +204,14 @@ Residency ResidencyJudge::judge(BufferId id, std::span<const TouchView> seen) co
   };
   if (const auto barred = bars_.find(id); barred != bars_.end()) return bar(barred->second);
 
-  const CoreView* origin = buffer.is_input ? input_origin(id, seen) : nullptr;
+  const std::optional<int64_t> home = home_bundle(id, seen);
+  const CoreView* origin = buffer.is_input ? input_origin(id, seen, home) : nullptr;
   size_t last_write = 0;
   Bytes written, saved;
   for (size_t i = 0; i < touches.size(); ++i) {
     if (!touches[i].writes) continue;
     const std::string& node = graph_.nodes[touches[i].node].name;
+    if (elsewhere(touches[i], home)) return bar(fmt::format("written in another bundle by '{}'", node));
     if (seen[i].view == nullptr) return bar(fmt::format("{} in '{}'", seen[i].reason, node));
     if (origin != nullptr && origin != seen[i].view) {
       return bar(fmt::format("core division mismatch: {}, {} in '{}'", origin->to_string(),
@@ -218,6 +236,8 @@ Residency ResidencyJudge::judge(BufferId id, std::span<const TouchView> seen) co
     }
     if (std::string reason = bar_of(touch); !reason.empty()) {
       leave(touch, std::move(reason));
+    } else if (elsewhere(touch, home)) {
+      leave(touch, fmt::format("read in another bundle by '{}'", node));
     } else if (seen[i].view == nullptr) {
       leave(touch, fmt::format("{} in '{}'", seen[i].reason, node));
     } else if (seen[i].view == origin) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -57,20 +58,22 @@ struct TouchView {
 
 struct ResidencyRules {
   bool clone_inputs = true;
-  bool copy_out = true;   ///< buffers that device memory needs too may be made in LX
-  bool relayouts = true;  ///< readers divided otherwise may be served over the ring
+  bool copy_out = true;        ///< buffers that device memory needs too may be made in LX
+  bool relayouts = true;       ///< readers divided otherwise may be served over the ring
+  bool across_bundles = true;  ///< LX keeps what a bundle leaves for a later one
 };
 
 /// Decides what may live in LX. Reasons, the first that applies:
 ///
 ///   not touched | empty tensor | constant | graph output | mutation target | graph input (read once)
-///   index tensor or indirectly accessed    where it is touched is known only at run time
-///   turned from a woven stick              what a node with joined loops touches has no host index
-///   read by restickify                     turning parts of sticks reads across cores
-///   padding left by restickify             a turned dimension ends inside a stick, whose rest stays as it
-///   was partial or offset access               one LX address stands for the whole part of a core core
-///   division mismatch                 two nodes disagree about who holds what, and no shuffle helps no
-///   consumer                            nothing would be saved
+///   index tensor or indirectly accessed   where it is touched is known only at run time
+///   turned from a woven stick             what a node with joined loops touches has no host index
+///   read by restickify                    turning parts of sticks reads across cores
+///   padding left by restickify            a turned dimension ends inside a stick
+///   partial or offset access              one LX address stands for the whole part of a core
+///   core division mismatch                two nodes disagree about who holds what, and no shuffle helps
+///   written, read in another bundle       LX may be wiped between two bundles (unless `across_bundles`)
+///   no consumer                           nothing would be saved
 ///
 /// A reader's reason bars the buffer only when nothing is saved without that reader.
 class ResidencyJudge {
@@ -99,7 +102,12 @@ class ResidencyJudge {
   std::string bar_of(BufferId id) const;
   std::string bar_of(const BufferTouch& touch) const;
   bool can_shuffle(BufferId id, const CoreView& from, const CoreView& to) const;
-  const CoreView* input_origin(BufferId id, std::span<const TouchView> touches) const;
+  const CoreView* input_origin(BufferId id, std::span<const TouchView> touches,
+                               std::optional<int64_t> home) const;
+  std::optional<int64_t> home_bundle(BufferId id, std::span<const TouchView> touches) const;
+  bool elsewhere(const BufferTouch& touch, std::optional<int64_t> home) const {
+    return home && graph_.nodes[touch.node].bundle != *home;
+  }
 
   const Graph& graph_;
   const GraphAccess& access_;
