@@ -66,7 +66,8 @@ struct Buffer {
   HostType dtype = HostType::kFloat16;
   std::vector<int64_t> size, stride;
   int64_t offset = 0;  ///< an input that is a view: where it starts; index expressions include it
-  /// An input that is a view: elements of its whole storage; 0: as many as the view reaches.
+  /// An input that is a view, a local buffer with room behind its rows: elements of its whole storage; 0: as many as it
+  /// reaches.
   int64_t storage = 0;
   bool is_input = false;
   std::optional<Fill> fill;            ///< a constant, made before the first launch

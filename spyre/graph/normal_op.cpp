@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "spyre/ops/ops.h"
@@ -61,8 +62,9 @@ class StickRules {
     if (extent % output_->lanes == 0) return Status();
     const DeviceLayout& layout = *output_layout();
     const int64_t lane_stride = layout.stride_map.back();
+    const Buffer& buffer = graph_.buffers[static_cast<size_t>(op_.op.output.buffer)];
     int64_t length =
-        (graph_.buffers[static_cast<size_t>(op_.op.output.buffer)].reach() + lane_stride - 1) / lane_stride;
+        std::min((buffer.reach() + lane_stride - 1) / lane_stride, dense_run(buffer, lane_stride));
     for (size_t d = 0; d + 1 < layout.stride_map.size(); ++d) {
       const int64_t stride = layout.stride_map[d];
       const bool tile = stride == lane_stride * layout.device_size.back();
@@ -78,6 +80,19 @@ class StickRules {
         return unsupported("writes part of a stick whose other part is in use");
     }
     return Status();
+  }
+
+  // How many elements `step` apart follow each other before a gap in which nothing of the buffer lies.
+  static int64_t dense_run(const Buffer& buffer, int64_t step) {
+    constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
+    if (buffer.is_input) return kUnknown;  // part of a storage that others use
+    int64_t end = step;
+    for (size_t count = 0; count < buffer.size.size(); ++count) {
+      for (size_t d = 0; d < buffer.size.size(); ++d) {
+        if (buffer.stride[d] == end && buffer.size[d] > 1) end = buffer.stride[d] * buffer.size[d];
+      }
+    }
+    return end == step ? kUnknown : end / step;
   }
 
   // A store of one element per stick, into a layout whose sticks hold one element each.

@@ -6,6 +6,7 @@
 
 #include "spyre/graph/normal_op.h"
 #include "spyre/passes/layout_candidates.h"
+#include "spyre/passes/whole_narrowed_rows.h"
 
 namespace spyre {
 namespace {
@@ -80,6 +81,7 @@ class CopyInserter {
                   .dtype = source.dtype,
                   .size = source.size,
                   .stride = source.stride,
+                  .storage = graph_.is_local(from) ? source.storage : 0,
                   .layout = step};
       const BufferId to = graph_.add_buffer(std::move(copy));
       graph_.nodes.push_back(copy_node(graph_, from, to));
@@ -120,13 +122,30 @@ std::vector<const DeviceLayout*> operand_layouts(const Graph& graph, const Node&
   return layouts;
 }
 
-Status assign_layouts(Graph& graph, const LayoutSearchOptions& options) {
-  SPYRE_ASSIGN_OR_RETURN(const auto candidates, layout_candidates(graph));
+namespace {
+
+Status assign(Graph& graph, const LayoutSearchOptions& options, WovenResults woven) {
+  SPYRE_ASSIGN_OR_RETURN(const auto candidates, layout_candidates(graph, woven));
   const Graph before = graph;
   Conversions conversions(before, candidates);
   SPYRE_ASSIGN_OR_RETURN(const LayoutChoice choice, choose_layouts(before, candidates, conversions, options));
   CopyInserter(graph, candidates, conversions, choice).run();
   return Status();
+}
+
+}  // namespace
+
+Status assign_layouts(Graph& graph, const LayoutSearchOptions& options) {
+  if (!narrows_ragged_rows(graph)) return assign(graph, options, WovenResults::kAny);
+  // Each attempt moves more, or leaves more to the reader, than the one before.
+  if (assign(graph, options, WovenResults::kWholeSticks).ok()) return Status();
+  Graph whole = graph;
+  make_narrowed_rows_whole(whole);
+  if (assign(whole, options, WovenResults::kWholeSticks).ok()) {
+    graph = std::move(whole);
+    return Status();
+  }
+  return assign(graph, options, WovenResults::kAny);
 }
 
 Status cut_loops(Graph& graph) {

@@ -12,6 +12,9 @@ namespace spyre {
 ///     a [64, 128] stick on k     b [128, 256] stick on k
 ///     c = a b                              ->   b' = copy of b, stick on n;   c = a b'
 ///
+/// Values narrowed in rows that end inside a stick get rows of whole sticks where nothing else helps
+/// (whole_narrowed_rows.h).
+///
 /// Afterwards every buffer has its layout, every constant too (one per layout it is read in), and
 /// `normalize_op` accepts every node.
 Status assign_layouts(Graph& graph, const LayoutSearchOptions& options = {});

@@ -14,10 +14,13 @@ struct Axis {
 };
 
 // Dimensions of more than one position, by falling stride.
-std::vector<Axis> axes_of(const Buffer& buffer) {
+std::vector<Axis> axes_of(const Graph& graph, BufferId id) {
+  const Buffer& buffer = graph.buffers[static_cast<size_t>(id)];
   std::vector<Axis> axes;
   for (size_t d = 0; d < buffer.size.size(); ++d) {
-    if (buffer.size[d] > 1 && buffer.stride[d] > 0) axes.push_back({buffer.size[d], buffer.stride[d]});
+    if (buffer.size[d] > 1 && buffer.stride[d] > 0) {
+      axes.push_back({walkable_extent(graph, id, d), buffer.stride[d]});
+    }
   }
   std::stable_sort(axes.begin(), axes.end(),
                    [](const Axis& a, const Axis& b) { return a.stride > b.stride; });
@@ -78,7 +81,7 @@ DeviceLayout paired(DeviceLayout layout) {
 }
 
 Status offer(const std::vector<Axis>& axes, DataFormat format, const std::vector<ElementArrangement>& orders,
-             std::vector<DeviceLayout>& layouts) {
+             bool ragged_weaves, std::vector<DeviceLayout>& layouts) {
   std::vector<int64_t> size, stride;
   for (const Axis& axis : axes) {
     size.push_back(axis.size);
@@ -96,7 +99,9 @@ Status offer(const std::vector<Axis>& axes, DataFormat format, const std::vector
     const bool converts = orders.back() == ElementArrangement::DL16_TO_FP32;
     append(layouts, layout.with_element_arrangement(orders.front()));
     if (converts) append(layouts, paired(layout));
+    const bool ragged = axes[static_cast<size_t>(stick)].size % layout.device_size.back() != 0;
     for (size_t i = 1; i < orders.size(); ++i) {
+      if (ragged && !ragged_weaves && orders[i] == ElementArrangement::FP32_TO_DL16) continue;
       append(layouts, (converts ? paired(layout) : layout).with_element_arrangement(orders[i]));
     }
   }
@@ -116,6 +121,19 @@ Status offer(const std::vector<Axis>& axes, DataFormat format, const std::vector
 
 }  // namespace
 
+int64_t walkable_extent(const Graph& graph, BufferId id, size_t dim) {
+  constexpr int64_t kStick = 64;  // elements of 16 bits
+  const Buffer& buffer = graph.buffers[static_cast<size_t>(id)];
+  const int64_t size = buffer.size[dim], stride = buffer.stride[dim];
+  if (!graph.is_local(id) || size % kStick == 0 || stride <= 0) return size;
+  int64_t next = buffer.storage;
+  for (size_t d = 0; d < buffer.size.size(); ++d) {
+    if (buffer.size[d] > 1 && buffer.stride[d] > stride) next = std::min(next, buffer.stride[d]);
+  }
+  const int64_t whole = (size + kStick - 1) / kStick * kStick;
+  return next == whole * stride ? whole : size;
+}
+
 DeviceLayout with_lane_dimension(const DeviceLayout& layout) {
   DeviceLayout result = layout;
   const auto before_stick = static_cast<std::ptrdiff_t>(layout.device_size.size()) - 1;
@@ -125,8 +143,8 @@ DeviceLayout with_lane_dimension(const DeviceLayout& layout) {
 }
 
 std::optional<DeviceLayout> with_woven_rows(const DeviceLayout& layout, int64_t stride) {
-  const bool turned = layout.element_arrangement == ElementArrangement::STANDARD &&
-                      layout.stride_map.back() != stride;
+  const bool turned =
+      layout.element_arrangement == ElementArrangement::STANDARD && layout.stride_map.back() != stride;
   if (!turned) return std::nullopt;
   for (size_t d = 0; d + 1 < layout.device_size.size(); ++d) {
     const int64_t size = layout.device_size[d];
@@ -143,9 +161,10 @@ std::optional<DeviceLayout> with_woven_rows(const DeviceLayout& layout, int64_t 
   return std::nullopt;
 }
 
-Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& graph) {
+Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& graph, WovenResults woven) {
   std::vector<std::vector<Axis>> axes;
-  for (const Buffer& buffer : graph.buffers) axes.push_back(axes_of(buffer));
+  for (size_t id = 0; id < graph.buffers.size(); ++id)
+    axes.push_back(axes_of(graph, static_cast<BufferId>(id)));
   std::vector<std::set<int64_t>> crossed(graph.buffers.size());
   std::set<std::string> ops;
   std::vector<bool> holds_moments(graph.buffers.size(), false);
@@ -176,8 +195,10 @@ Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& gr
     const std::vector<ElementArrangement> orders =
         holds_moments[id] ? std::vector{ElementArrangement::EXX2} : arrangements(format, ops);
     const std::vector<Axis> whole = merged(axes[id], crossed[id]);
-    SPYRE_TRY(offer(whole, format, orders, result[id]));
-    if (whole.size() != axes[id].size()) SPYRE_TRY(offer(axes[id], format, orders, result[id]));
+    const bool ragged_weaves = woven == WovenResults::kAny || !graph.is_result(static_cast<BufferId>(id));
+    SPYRE_TRY(offer(whole, format, orders, ragged_weaves, result[id]));
+    if (whole.size() != axes[id].size())
+      SPYRE_TRY(offer(axes[id], format, orders, ragged_weaves, result[id]));
     if (holds_moments[id]) {
       for (DeviceLayout& layout : result[id])
         layout = layout.with_element_arrangement(ElementArrangement::EXX2);

@@ -8,6 +8,16 @@
 
 namespace spyre {
 
+/// Positions along a dimension of a buffer, and those behind its end that a local buffer has for itself: rows
+/// that end inside a stick but have whole ones of its storage.
+///
+///     buffer t : float16[2, 100] stride=[128, 1] storage=256     dimension 1: 128; without a storage: 100
+int64_t walkable_extent(const Graph& graph, BufferId id, size_t dim);
+
+/// Which results may keep the order that narrowing leaves in their sticks (ADR 0018). Nobody can put one in
+/// order later whose rows end inside a stick.
+enum class WovenResults : uint8_t { kWholeSticks, kAny };
+
 /// The layouts worth trying for every buffer, by buffer id, best guess first.
 ///
 /// A buffer can have its stick along any of its dimensions, or hold one element per stick. Dimensions that
@@ -17,7 +27,8 @@ namespace spyre {
 ///     buffer [4, 100]  ->  stick on columns, stick on rows, one element per stick
 ///
 /// An input has its real layout first; what follows is what a copy of it could have.
-Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& graph);
+Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& graph,
+                                                                 WovenResults woven = WovenResults::kAny);
 
 /// The same layout with a dimension of one stick's length that only position 0 of carries data: the form in
 /// which a tensor changes between whole sticks and one element per stick.

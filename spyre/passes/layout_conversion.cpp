@@ -20,7 +20,7 @@ Node copy_node(const Graph& graph, BufferId from, BufferId to) {
   Expr index;
   for (size_t d = 0; d < source.size.size(); ++d) {
     if (source.stride[d] == 0) continue;  // one element, seen many times
-    node.loops.push_back({.name = fmt::format("p{}", d), .extent = source.size[d]});
+    node.loops.push_back({.name = fmt::format("p{}", d), .extent = walkable_extent(graph, from, d)});
     index = index + source.stride[d] * Expr::symbol(node.loops.back().name);
   }
   DeviceOp op{

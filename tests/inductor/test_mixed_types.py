@@ -6,6 +6,7 @@ import torch
 from tests.inductor import harness
 
 SHAPES = [(128,), (1, 128), (8, 128), (64, 64), (3, 5, 64), (4, 4, 192)]
+RAGGED = [(5,), (1, 1), (2, 100), (100, 2), (3, 5, 70), (65, 65)]  # rows that end inside a stick
 FUNCTIONS = {
     "where": lambda i, x: torch.where(i > 3, x, -x),
     "product": lambda i, x: x * i,
@@ -19,7 +20,7 @@ def card(monkeypatch):
     return harness.use_compiler(monkeypatch)
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape", SHAPES + RAGGED, ids=str)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_integers_decide_about_halves_on_the_card(card, name, shape):
     generator = torch.Generator().manual_seed(0)
@@ -28,6 +29,16 @@ def test_integers_decide_about_halves_on_the_card(card, name, shape):
     card.check(FUNCTIONS[name], i, x, rtol=2**-9, atol=0)
 
 
-def test_rows_that_end_inside_a_stick_are_refused_and_run_on_the_cpu(card):
-    x, i = torch.ones(2, 100).half(), torch.arange(200).reshape(2, 100)
-    card.check(FUNCTIONS["where"], i, x, fallbacks=["aten::where.self"])
+@pytest.mark.parametrize("shape", RAGGED, ids=str)
+def test_a_ragged_mask_made_by_one_kernel_is_in_order_for_the_next(card, shape):
+    i, x = torch.arange(-30, -30 + torch.Size(shape).numel()).reshape(shape), torch.ones(shape).half()
+    torch.spyre.reset_metrics()
+    mask = torch.compile(lambda i: i > 3, fullgraph=True)(i.to("spyre"))
+    found = torch.compile(lambda m, x: torch.where(m, x, -x), fullgraph=True)(mask, x.to("spyre"))
+    assert torch.equal(found.cpu(), torch.where(i > 3, x, -x))
+    assert torch.spyre.metrics()["fallbacks"] == {}
+
+
+def test_ragged_rows_in_the_middle_of_a_tensor(card):
+    i, x = torch.arange(600).reshape(2, 100, 3), torch.ones(2, 100, 3).half()
+    card.check(lambda i, x: torch.where(i.transpose(1, 2) > 99, x.transpose(1, 2), 0.0), i, x)

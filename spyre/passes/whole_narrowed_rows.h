@@ -1,0 +1,18 @@
+#pragma once
+
+#include "spyre/graph/graph.h"
+
+namespace spyre {
+
+/// Whether some value is narrowed to 16 bits in rows that end inside a stick.
+bool narrows_ragged_rows(const Graph& graph);
+
+/// Gives every such value a buffer of its own whose rows start whole sticks apart, so that the layout search
+/// can put its woven sticks in order (ADR 0018): what lies behind the end of a row is then woven with it, and
+/// harms nobody.
+///
+///     m = fp32todl16 t     m [2, 100]    ->    m_whole = fp32todl16 t     m_whole [2, 100], rows of 128
+///                                              m = identity m_whole
+void make_narrowed_rows_whole(Graph& graph);
+
+}  // namespace spyre
