@@ -108,7 +108,7 @@ void CompiledKernel::run(std::span<const at::Tensor> inputs, std::span<const at:
     }
   }
   const OnCard& here = on_card(device);
-  if (here.pool != nullptr) { tensors.insert(tensors.begin(), {here.pool, {}}); }
+  if (here.pool != nullptr) { tensors.insert(tensors.begin(), LaunchTensor{here.pool, {}}); }
   for (const at::Tensor& constant : here.constants) { tensors.push_back(launch_tensor(constant)); }
   check(launch(here.plan, std::move(tensors), stream_of(current_stream(device)), Blocking::kNo));
 }

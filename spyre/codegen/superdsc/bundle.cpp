@@ -43,7 +43,7 @@ std::map<std::string, std::string> texts_of(const Kernel& kernel, const superdsc
 
 Result<Bundle> write_bundle(const Kernel& kernel, const BundleOptions& asked) {
   BundleOptions options = asked;
-  if (options.parts.empty()) options.parts = {{.items = kernel.body.size()}};
+  if (options.parts.empty()) options.parts.push_back({.items = kernel.body.size()});
   const bool several = options.parts.size() > 1;
   options.frontend_pool_allocation = options.frontend_pool_allocation || several;
   SPYRE_TRY(validate(kernel, options.machine));
