@@ -217,9 +217,10 @@ TEST(SpyreCode, AKernelCutInTwoIsOneJobOfTwoPrograms) {
     EXPECT_EQ(region.substr(static_cast<size_t>(at), 8), "SPYREIMG") << compute;
   }
   // Both find what crosses in the caller's pool, whichever of them uses it.
-  const std::string parameters =
-      R"([{"kind":"pool"},{"kind":"kernel","arg_index":0},{"kind":"kernel","arg_index":1}])";
-  EXPECT_EQ(file_json(bundle, "bundle_1/symbol_kinds.json").dump(), parameters);
+  EXPECT_EQ(file_json(bundle, "bundle_0/symbol_kinds.json").dump(),
+            R"([{"kind":"pool"},{"kind":"kernel","arg_index":0}])");
+  EXPECT_EQ(file_json(bundle, "bundle_1/symbol_kinds.json").dump(),
+            R"([{"kind":"pool"},{"kind":"kernel","arg_index":1}])");
   const Json launch = file_json(bundle, "spyreCodeDir/launch_spec.json");
   EXPECT_EQ(launch["pool_size"], kernel.pool_bytes);
   EXPECT_FALSE(launch.contains("symbols"));
