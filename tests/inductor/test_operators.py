@@ -15,6 +15,11 @@ def positive(*shape):
     return torch.rand(*shape, dtype=H) + 0.5
 
 
+def distinct(*shape):
+    """Numbers that the card's 16 bits tell apart, in no order."""
+    return torch.randperm(torch.Size(shape).numel()).view(shape).to(H)
+
+
 POINTWISE = {
     "abs": (torch.abs, lambda: [half(4, 100)]),
     "add": (torch.add, lambda: [half(4, 100), half(4, 100)]),
@@ -172,6 +177,51 @@ MOVEMENT = {
     "tril": (lambda x: x.tril(), lambda: [half(64, 64)]),
 }
 
+def whole(*shape):
+    """Small whole numbers, many of them equal."""
+    return torch.randint(-9, 9, shape).to(H)
+
+
+def places(n, *shape):
+    return torch.randint(0, n, shape)
+
+
+# Which elements, and where: nothing is computed, so the answers are exact.
+SELECTION = {
+    "sort": (lambda x: x.sort(stable=True, descending=True), lambda: [whole(3, 70)]),
+    "sort_first": (lambda x: x.sort(dim=0, stable=True), lambda: [whole(40, 3)]),
+    "argsort": (lambda x: x.argsort(stable=True), lambda: [whole(2, 3, 64)]),
+    "topk": (lambda x: x.topk(4), lambda: [distinct(3, 100)]),
+    "topk_first": (lambda x: x.topk(3, 0), lambda: [distinct(64, 5)]),
+    "topk_smallest": (lambda x: x.topk(3, largest=False), lambda: [distinct(128)]),
+    "topk_float32": (lambda x: x.topk(3), lambda: [torch.randn(3, 100)]),
+    "topk_float32_smallest": (lambda x: x.topk(2, largest=False), lambda: [torch.randn(2, 128)]),
+    "topk_of_many": (lambda x: x.topk(2), lambda: [torch.arange(1100.0).to(H).view(1, 1100) % 1000]),
+    "sort_infinite": (
+        lambda x: x.sort(stable=True, descending=True),
+        lambda: [torch.tensor([[-torch.inf, 1.0, -torch.inf, 2.0]])],
+    ),
+    "topk_nan": (lambda x: x.topk(2)[1], lambda: [torch.tensor([[3.0, torch.nan, torch.inf, 2.0]])]),
+    "isin": (
+        lambda x, t: torch.isin(x, t),
+        lambda: [places(20, 8, 100) * 100_000_007 - 2**30, torch.tensor([300_000_021 - 2**30, 5, 7 - 2**30])],
+    ),
+    "isin_neighbours": (
+        lambda x, t: torch.isin(x, t, invert=True),
+        lambda: [torch.arange(2**24 - 5, 2**24 + 5), torch.tensor([2**24 + 1, 2**24 - 3])],
+    ),
+    "isin_one": (lambda x, t: torch.isin(x, t), lambda: [places(9, 4, 64), torch.tensor([7])]),
+    "one_hot": (lambda i: F.one_hot(i, 8), lambda: [places(8, 5)]),
+    "one_hot_rows": (lambda i: F.one_hot(i, 100), lambda: [places(100, 3, 64)]),
+    "flip": (lambda x: x.flip(0), lambda: [whole(8, 100)]),
+    "flip_columns": (lambda x: x.flip(-1, 0), lambda: [whole(8, 100)]),
+    "roll": (lambda x: x.roll(3, 0), lambda: [whole(8, 100)]),
+    "roll_columns": (lambda x: x.roll((1, -5), (0, 1)), lambda: [whole(8, 100)]),
+    "repeat_interleave": (lambda x: x.repeat_interleave(2, 1), lambda: [whole(2, 3, 4, 64)]),
+    "gather": (lambda x, i: x.gather(1, i), lambda: [whole(8, 100), places(100, 8, 3)]),
+    "gather_rows": (lambda x, i: x.gather(0, i), lambda: [whole(8, 100), places(8, 3, 70)]),
+}
+
 ALL = {**POINTWISE, **BROADCAST_AND_VIEWS, **REDUCTIONS, **PRODUCTS, **MOVEMENT}
 
 
@@ -180,3 +230,15 @@ def test_compiled_operator_equals_the_cpu(both, name):
     function, make = ALL[name]
     both.check(function, *make())
     assert both.texts, "nothing was compiled for the card"
+
+
+@pytest.mark.parametrize("name", SELECTION)
+def test_compiled_selection_is_the_cpus(both, name):
+    function, make = SELECTION[name]
+    both.check(function, *make(), rtol=0, atol=0)
+    assert both.texts, "nothing was compiled for the card"
+
+
+def test_what_cannot_be_sorted_exactly_is_left_to_the_cpu(both):
+    both.check(lambda x: x.sort()[0], torch.randn(2, 100), fallbacks=["aten::sort.values_stable"], rtol=0, atol=0)
+    both.check(lambda x: x.topk(2), torch.tensor([[2**24, 2**24 + 1, 5]]), fallbacks=["aten::topk.values"])

@@ -8,6 +8,8 @@ import functools
 
 import torch
 
+from torch_spyre._inductor import sorting
+
 aten = torch.ops.aten
 
 # Lowered as they are: the card has them, or the graph passes want to see them.
@@ -150,6 +152,101 @@ def cumsum(x, dim, *, dtype=None):
     triangle = (steps[:, None] <= steps).to(torch.float16)
     sums = torch.matmul(x.to(torch.float16).movedim(dim, -1), triangle)
     return sums.movedim(-1, dim).to(torch.int64)
+
+
+@_form(aten.topk.default)
+def topk(x, k, dim=-1, largest=True, sorted=True):  # noqa: A002
+    if not _on_card(x) or not sorting.supported(x, k, dim):
+        return NotImplemented
+    return sorting.first_sorted(x, k, dim, largest)
+
+
+@_form(aten.sort.stable)
+def sort_stable(x, *, stable=None, dim=-1, descending=False):
+    if not _on_card(x) or x.ndim == 0 or not sorting.supported(x, x.shape[dim], dim):
+        return NotImplemented
+    return sorting.first_sorted(x, x.shape[dim], dim, descending)
+
+
+@_form(aten.sort.default)
+def sort(x, dim=-1, descending=False):
+    return sort_stable(x, dim=dim, descending=descending)
+
+
+def _digits(x) -> list:
+    """Integers as halves that are equal where the integers are: the card broadcasts along a stick in 16 bits only."""
+    if x.dtype not in (torch.int32, torch.int64):
+        return [x]
+    # x = 65536 * high + low; that the quotient may be rounded up is all the same, low is then negative.
+    high = torch.floor(x.to(torch.float32) * 2.0**-16)
+    low = (x - high.to(x.dtype) * 65536).to(torch.float32)
+    digits = []
+    for part in (high, low):
+        upper = torch.floor(part * 2.0**-8)
+        digits += [upper.to(torch.float16), (part - upper * 256.0).to(torch.float16)]
+    return digits
+
+
+@_form(aten.isin.Tensor_Tensor)
+def isin(elements, test_elements, *, assume_unique=False, invert=False):
+    test_elements = test_elements.flatten()
+    if test_elements.numel() == 0:
+        found = torch.zeros_like(elements, dtype=torch.bool)
+    elif test_elements.numel() == 1:
+        found = elements == test_elements[0]
+    else:
+        dtype = torch.promote_types(elements.dtype, test_elements.dtype)
+        pairs = zip(_digits(elements.to(dtype)), _digits(test_elements.to(dtype)), strict=True)
+        equal = functools.reduce(torch.logical_and, (a.unsqueeze(-1) == b for a, b in pairs))
+        found = equal.any(-1)
+    return ~found if invert else found
+
+
+def can_tell_classes(index, num_classes=-1) -> bool:
+    """Whether halves tell all classes apart. Those beyond are rounded, but never down to one that exists."""
+    return _on_card(index) and 0 < num_classes <= _EXACT
+
+
+def one_hot(index, num_classes=-1):
+    classes = torch.arange(num_classes, dtype=torch.float16, device=index.device)
+    return (index.unsqueeze(-1).to(torch.float16) == classes).to(torch.int64)
+
+
+@_form(aten.flip.default)
+def flip(x, dims):
+    """Rows are gathered last to first. Along the only dimension there are no rows."""
+    if not _on_card(x) or x.ndim < 2 or x.numel() == 0:
+        return NotImplemented
+    for dim in dims:
+        last = x.shape[dim] - 1
+        x = x.index_select(dim, last - torch.arange(last + 1, device=x.device))
+    return x if dims else x.clone()
+
+
+@_form(aten.roll.default)
+def roll(x, shifts, dims=()):
+    if not dims:
+        return roll(x.flatten(), shifts, [0]).view(x.shape) if x.ndim else x.clone()
+    for shift, dim in zip(shifts, dims, strict=True):
+        n = x.shape[dim]
+        start = -shift % n if n else 0
+        x = torch.cat([x.narrow(dim, start, n - start), x.narrow(dim, 0, start)], dim) if start else x.clone()
+    return x
+
+
+@_form(aten.gather.default)
+def gather(x, dim, index, *, sparse_grad=False):
+    """Every element of a row beside every index into it, along an axis of their own, and of these the one meant."""
+    n = x.shape[dim] if x.ndim else 0
+    short = 0 < n <= _EXACT and 0 < index.numel() * n <= 2**22
+    if not _on_card(x) or x.dtype not in (torch.float16, torch.bfloat16) or not short:
+        return NotImplemented
+    dim = dim % x.ndim
+    for d in range(x.ndim):
+        x = x if d == dim else x.narrow(d, 0, index.shape[d])
+    positions = torch.arange(n, dtype=torch.float16, device=x.device).view(n, *[1] * (x.ndim - dim - 1))
+    meant = index.unsqueeze(dim + 1).to(torch.float16) == positions
+    return torch.where(meant, x.unsqueeze(dim), 0.0).sum(dim + 1)
 
 
 @_form(aten._scaled_dot_product_fused_attention_overrideable.default)

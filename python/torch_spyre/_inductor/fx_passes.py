@@ -17,11 +17,13 @@ _SIXTEEN_BIT = (torch.float16, torch.bfloat16)
 
 
 class BeforeAutograd(CustomGraphPass):
-    """On Dynamo's graph: attention becomes our form of it, so that its gradient is that of our form."""
+    """On Dynamo's graph: attention becomes our form of it, so that its gradient is that of our form; so does one_hot,
+    which PyTorch takes apart, with a look at its values, before decompositions see it."""
 
     def __call__(self, graph: torch.fx.Graph) -> None:
         import torch_spyre._inductor.customops  # noqa: F401
         from torch_spyre._inductor.attention import attention, supported
+        from torch_spyre._inductor.decompositions import can_tell_classes, one_hot
 
         for node in graph.nodes:
             if node.op == "call_function" and node.target is torch._C._nn.scaled_dot_product_attention:
@@ -29,6 +31,11 @@ class BeforeAutograd(CustomGraphPass):
                 options = {k: _example(v) for k, v in node.kwargs.items()}
                 if supported(*given, **options):
                     node.target = attention
+            if node.op == "call_function" and node.target is torch._C._nn.one_hot:
+                given = [_example(a) for a in node.args]
+                options = {k: _example(v) for k, v in node.kwargs.items()}
+                if can_tell_classes(*given, **options):
+                    node.target = one_hot
 
     def uuid(self):
         return get_hash_for_files((__file__,))

@@ -1,0 +1,72 @@
+"""The largest or smallest elements of rows, in order, from operations that the card has.
+
+Two ways. Halves are ranked: an element's rank is the number of those before it, all pairs at once. What is wider, or
+has too many pairs, is taken one by one: find the extreme, note it, cross it out. Both are stable and exact.
+"""
+
+import math
+
+import torch
+
+RANKED_AT_MOST = 1024  # whole numbers up to here are exact in the card's 16-bit format
+_PAIRS_AT_MOST = 2**24
+_ONE_BY_ONE_AT_MOST = 64
+_POSITIONS_AT_MOST = 2**24  # exact in float32
+
+
+def _can_rank(x, dim) -> bool:
+    n = x.shape[dim]
+    return x.dtype == torch.float16 and n <= RANKED_AT_MOST and x.numel() * n <= _PAIRS_AT_MOST
+
+
+def supported(x, k: int, dim: int) -> bool:
+    if x.ndim == 0 or x.numel() == 0 or k == 0 or x.dtype not in (torch.float16, torch.bfloat16, torch.float32):
+        return False
+    return _can_rank(x, dim) or (k <= _ONE_BY_ONE_AT_MOST and x.shape[dim] <= _POSITIONS_AT_MOST)
+
+
+def first_sorted(x, k: int, dim: int, largest: bool):
+    """The first k of the sorted elements along ``dim``, and their positions; of equals the earlier comes first.
+
+    [3, 9, 3, 5], k = 3, largest: [9, 5, 3] from [1, 3, 0]
+    """
+    rows = x.movedim(dim, -1)
+    found = (_ranked if _can_rank(x, dim) else _one_by_one)(rows, k, largest)
+    return tuple(t.movedim(-1, dim).contiguous() for t in found)
+
+
+def _ramp(count: int, like):
+    return torch.arange(count, dtype=like.dtype, device=like.device)
+
+
+def _ranked(rows, k: int, largest: bool):
+    positions = _ramp(rows.shape[-1], rows)
+    other, mine = rows.unsqueeze(-1), rows.unsqueeze(-2)
+    before = other > mine if largest else other < mine
+    ahead = before | ((other == mine) & (positions[:, None] < positions))
+    rank = ahead.to(rows.dtype).sum(-2, keepdim=True)
+    chosen = rank == _ramp(k, rows)[:, None]
+    values = torch.where(chosen, mine, 0.0).sum(-1)
+    return values, torch.where(chosen, positions, 0.0).sum(-1).to(torch.int64)
+
+
+def _one_by_one(rows, k: int, largest: bool):
+    left = rows.to(torch.float32) if largest else -rows.to(torch.float32)
+    n = left.shape[-1]
+    positions, places = _ramp(n, left), _ramp(k, left)
+    values = indices = torch.zeros((*left.shape[:-1], k), dtype=torch.float32, device=rows.device)
+    free = None
+    for place in range(k):
+        extreme = left.amax(-1, keepdim=True)
+        # What is not a number is the largest; of the smallest it is the last, and by then nothing else is left.
+        met = (left == extreme) | (left != left)
+        # Crossed out is an infinity that others may be, too: only what is free counts.
+        met = met if free is None else met & free
+        at = torch.where(met, positions, float(n)).amin(-1, keepdim=True)
+        here = places == place
+        values, indices = torch.where(here, extreme, values), torch.where(here, at, indices)
+        others = positions != at
+        left = torch.where(others, left, -math.inf)
+        free = others if free is None else free & others
+    values = values if largest else -values
+    return values.to(rows.dtype), indices.to(torch.int64)
