@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
+
+#include "spyre/codegen/superdsc/pretty_json.h"
 
 namespace spyre::superdsc {
 namespace {
@@ -59,7 +62,7 @@ class Builder {
 
   // The file of an equal op, or a new one with the next numbers.
   SdscPosition file_for(const SdscPlan& plan, const OpSymbols& symbols) {
-    const std::string shape = sdsc_json(plan, symbols, {.with_handle = false}).dump();
+    const std::string shape = flat_json(sdsc_json(plan, symbols, {.with_handle = false}));
     if (options_.share_equal_sdscs) {
       if (const auto found = written_.find(shape); found != written_.end()) return found->second;
     }
@@ -131,7 +134,7 @@ class Builder {
   const BundleOptions& options_;
   BundleProgram program_;
   std::vector<const LoopSpec*> loops_;  // outermost first
-  std::map<std::string, SdscPosition> written_;
+  std::unordered_map<std::string, SdscPosition> written_;
   std::set<int64_t> used_arguments_;
   std::map<std::string, SymbolBound> dim_extents_, loop_extents_;
 };

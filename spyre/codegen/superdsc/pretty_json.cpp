@@ -1,50 +1,72 @@
 #include "spyre/codegen/superdsc/pretty_json.h"
 
 #include <algorithm>
+#include <charconv>
+#include <limits>
 
 namespace spyre::superdsc {
 namespace {
 
 constexpr size_t kLineWidth = 110;
+constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
 
-// Provenance may hold any bytes, a file's name for one; those that are no text become U+FFFD.
-std::string flat_text(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+bool is_plain(const std::string& text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
 }
 
-// Whether the flat text has at most `room` characters; takes them off. Looks no further than that.
-bool fits(const Json& value, size_t& room) {
-  const auto take = [&room](size_t characters) {
-    if (characters > room) return false;
-    room -= characters;
-    return true;
-  };
-  if (!value.is_structured()) return take(flat_text(value).size());
-  if (!take(value.empty() ? 2 : value.size() + 1)) return false;  // brackets and commas
-  for (const auto& [key, item] : value.items()) {
-    if (value.is_object() && !take(flat_text(key).size() + 1)) return false;
-    if (!fits(item, room)) return false;
+void append_string(const std::string& text, std::string& out) {
+  if (is_plain(text)) {
+    out.append(1, '"').append(text).append(1, '"');
+    return;
   }
-  return true;
+  // Provenance may hold any bytes, a file's name for one; those that are no text become U+FFFD.
+  out += Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// Appends a value on one line. False, with the text cut short, where `out` would become longer than `limit`.
+bool append_flat(const Json& value, size_t limit, std::string& out) {
+  if (value.is_string()) {
+    append_string(value.get_ref<const std::string&>(), out);
+  } else if (value.is_number_integer() && !value.is_number_unsigned()) {
+    char digits[24];
+    out.append(digits, std::to_chars(digits, digits + sizeof digits, value.get<int64_t>()).ptr);
+  } else if (!value.is_structured()) {
+    out += value.dump();
+  } else {
+    const bool object = value.is_object();
+    out += object ? '{' : '[';
+    for (auto item = value.begin(); item != value.end() && out.size() <= limit; ++item) {
+      if (item != value.begin()) out += ',';
+      if (object) {
+        append_string(item.key(), out);
+        out += ':';
+      }
+      if (!append_flat(*item, limit, out)) return false;
+    }
+    out += object ? '}' : ']';
+  }
+  return out.size() <= limit;
 }
 
 void print(const Json& value, size_t indent, size_t column, std::string& out) {
-  size_t room = kLineWidth - std::min(column, kLineWidth);
-  if (!value.is_structured() || value.empty() || fits(value, room)) {
-    out += flat_text(value);
-    return;
-  }
-  const std::string inner(indent + 2, ' ');
+  const size_t begin = out.size();
+  const bool breakable = value.is_structured() && !value.empty();
+  const size_t room = kLineWidth - std::min(column, kLineWidth);
+  if (append_flat(value, breakable ? begin + room : kNoLimit, out)) return;
+  out.resize(begin);
   out += value.is_object() ? '{' : '[';
-  const char* separator = "\n";
-  for (const auto& [key, item] : value.items()) {
-    out += separator + inner;
-    separator = ",\n";
-    const std::string name = value.is_object() ? flat_text(key) + ": " : "";
-    out += name;
-    print(item, indent + 2, inner.size() + name.size(), out);
+  for (auto item = value.begin(); item != value.end(); ++item) {
+    out += item == value.begin() ? "\n" : ",\n";
+    out.append(indent + 2, ' ');
+    const size_t name = out.size();
+    if (value.is_object()) {
+      append_string(item.key(), out);
+      out += ": ";
+    }
+    print(*item, indent + 2, indent + 2 + out.size() - name, out);
   }
-  out += '\n' + std::string(indent, ' ') + (value.is_object() ? '}' : ']');
+  out.append(1, '\n').append(indent, ' ').append(1, value.is_object() ? '}' : ']');
 }
 
 }  // namespace
@@ -53,6 +75,12 @@ std::string pretty_json(const Json& value) {
   std::string out;
   print(value, 0, 0, out);
   return out + "\n";
+}
+
+std::string flat_json(const Json& value) {
+  std::string out;
+  append_flat(value, kNoLimit, out);
+  return out;
 }
 
 }  // namespace spyre::superdsc
