@@ -7,33 +7,46 @@ namespace {
 
 constexpr int64_t kStick = 64;  // elements of 16 bits
 
-// The innermost loop that runs at all, if it ends inside a stick; else -1.
+// The loop along the rows of what is narrowed, if they end inside a stick; else -1.
 int ragged_loop(const Node& node) {
-  if (device_op(node).op != "fp32todl16") return -1;
-  for (int i = static_cast<int>(node.loops.size()) - 1; i >= 0; --i) {
-    const int64_t extent = node.loops[static_cast<size_t>(i)].extent;
-    if (extent > 1) return extent % kStick == 0 ? -1 : i;
+  const DeviceOp op = device_op(node);
+  if (op.op != "fp32todl16") return -1;
+  int row = -1;
+  int64_t step = 0;
+  for (const ExprTerm& term : op.inputs[0].index.terms()) {
+    for (size_t i = 0; i < node.loops.size(); ++i) {
+      const bool walks = term.kind == AtomKind::kSymbol && term.name == node.loops[i].name;
+      if (!walks || node.loops[i].extent == 1 || (row >= 0 && term.coefficient >= step)) continue;
+      row = static_cast<int>(i);
+      step = term.coefficient;
+    }
   }
-  return -1;
+  return row >= 0 && node.loops[static_cast<size_t>(row)].extent % kStick != 0 ? row : -1;
 }
 
-// A row-major buffer over the loops of a node, and where the node is in it; rows along `row` take whole
-// sticks.
+// A buffer over the loops of a node with the loop `row` innermost, in whole sticks, and where the node is in
+// it.
 struct WholeRows {
   Buffer buffer;
   Expr index;
 
   WholeRows(const Node& node, const Buffer& narrowed, int row) {
     buffer = {.name = narrowed.name + "_whole", .dtype = narrowed.dtype};
-    int64_t stride = 1;
+    const int64_t extent = node.loops[static_cast<size_t>(row)].extent;
+    buffer.storage = (extent + kStick - 1) / kStick * kStick;
+    add(node.loops[static_cast<size_t>(row)], 1);
     for (int i = static_cast<int>(node.loops.size()) - 1; i >= 0; --i) {
-      const Loop& loop = node.loops[static_cast<size_t>(i)];
-      buffer.size.insert(buffer.size.begin(), loop.extent);
-      buffer.stride.insert(buffer.stride.begin(), stride);
-      index = index + stride * Expr::symbol(loop.name);
-      stride *= i == row ? (loop.extent + kStick - 1) / kStick * kStick : loop.extent;
+      if (i == row) continue;
+      add(node.loops[static_cast<size_t>(i)], buffer.storage);
+      buffer.storage *= node.loops[static_cast<size_t>(i)].extent;
     }
-    buffer.storage = stride;
+  }
+
+ private:
+  void add(const Loop& loop, int64_t stride) {
+    buffer.size.insert(buffer.size.begin(), loop.extent);
+    buffer.stride.insert(buffer.stride.begin(), stride);
+    index = index + stride * Expr::symbol(loop.name);
   }
 };
 

@@ -37,8 +37,3 @@ def test_a_ragged_mask_made_by_one_kernel_is_in_order_for_the_next(card, shape):
     found = torch.compile(lambda m, x: torch.where(m, x, -x), fullgraph=True)(mask, x.to("spyre"))
     assert torch.equal(found.cpu(), torch.where(i > 3, x, -x))
     assert torch.spyre.metrics()["fallbacks"] == {}
-
-
-def test_ragged_rows_in_the_middle_of_a_tensor(card):
-    i, x = torch.arange(600).reshape(2, 100, 3), torch.ones(2, 100, 3).half()
-    card.check(lambda i, x: torch.where(i.transpose(1, 2) > 99, x.transpose(1, 2), 0.0), i, x)

@@ -177,6 +177,7 @@ MOVEMENT = {
     "tril": (lambda x: x.tril(), lambda: [half(64, 64)]),
 }
 
+
 def whole(*shape):
     """Small whole numbers, many of them equal."""
     return torch.randint(-9, 9, shape).to(H)
