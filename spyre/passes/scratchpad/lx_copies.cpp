@@ -29,8 +29,7 @@ Node plain_copy(const Graph& graph, const GraphAccess& access, const BufferTouch
 
 using TwoLayouts = std::array<const DeviceLayout*, 2>;
 
-// The copy of a buffer onto itself: enough to ask how it would be divided.
-std::optional<NormalOp> model_copy(const Graph& graph, const Node& node, TwoLayouts layouts) {
+std::optional<NormalOp> normal_copy(const Graph& graph, const Node& node, TwoLayouts layouts) {
   Result<NormalOp> op = normalize_op(graph, node, layouts);
   if (!op.ok() || op.value().access.loops.size() != node.loops.size()) return std::nullopt;
   return std::move(op).value();
@@ -59,6 +58,16 @@ const BufferTouch* whole_touch(const Graph& graph, const GraphAccess& access, Bu
   return nullptr;
 }
 
+std::optional<NormalOp> model_of_copy(const Graph& graph, const GraphAccess& access, const BufferTouch& basis,
+                                      BufferId buffer) {
+  return normal_copy(graph, plain_copy(graph, access, basis, buffer, buffer, "identity"),
+                     both(graph, buffer));
+}
+
+bool has_view(const NormalOp& model, const DeviceLayout& layout, const CoreView& view) {
+  return loops_for_view(model, 0, view, TwoLayouts{&layout, &layout}).has_value();
+}
+
 std::optional<Node> copy_node(const Graph& graph, const GraphAccess& access, const BufferTouch& basis,
                               BufferId from, BufferId to, const CoreView& from_view,
                               const CoreView& to_view) {
@@ -66,7 +75,7 @@ std::optional<Node> copy_node(const Graph& graph, const GraphAccess& access, con
   if (!moves && from_view.shared()) return std::nullopt;
   Node node = plain_copy(graph, access, basis, from, to, moves ? "shuffle" : "identity");
   const TwoLayouts layouts = both(graph, from);
-  const auto op = model_copy(graph, plain_copy(graph, access, basis, from, to, "identity"), layouts);
+  const auto op = normal_copy(graph, plain_copy(graph, access, basis, from, to, "identity"), layouts);
   if (!op) return std::nullopt;
   const auto before = loops_for_view(*op, 0, from_view, layouts);
   const auto after = loops_for_view(*op, 0, to_view, layouts);
@@ -87,9 +96,7 @@ std::optional<Node> copy_node(const Graph& graph, const GraphAccess& access, con
 
 std::optional<CoreView> spread_view(const Graph& graph, const GraphAccess& access, const BufferTouch& basis,
                                     BufferId buffer, int64_t cores) {
-  const Node node = plain_copy(graph, access, basis, buffer, buffer, "identity");
-  const TwoLayouts layouts = both(graph, buffer);
-  auto op = model_copy(graph, node, layouts);
+  auto op = model_of_copy(graph, access, basis, buffer);
   if (!op) return std::nullopt;
   int64_t left = cores;
   for (const AccessDim& dim : op->input(0).dims) {
@@ -99,7 +106,7 @@ std::optional<CoreView> spread_view(const Graph& graph, const GraphAccess& acces
     left /= loop.split;
   }
   if (left != 1) return std::nullopt;
-  const ViewOrReason view = core_view(*op, 0, layouts);
+  const ViewOrReason view = core_view(*op, 0, both(graph, buffer));
   const auto* found = std::get_if<CoreView>(&view);
   return found == nullptr ? std::nullopt : std::optional(*found);
 }

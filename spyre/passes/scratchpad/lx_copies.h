@@ -16,6 +16,14 @@ namespace spyre {
 /// A touch that covers the whole buffer, so that its loops can carry a copy; nothing when there is none.
 const BufferTouch* whole_touch(const Graph& graph, const GraphAccess& access, BufferId buffer);
 
+/// A copy of the whole buffer onto itself, undivided: enough to ask how copies can be divided. Nothing where
+/// the card has no such copy.
+std::optional<NormalOp> model_of_copy(const Graph& graph, const GraphAccess& access, const BufferTouch& basis,
+                                      BufferId buffer);
+
+/// Whether that copy can be divided so that cores touch what this view says.
+bool has_view(const NormalOp& model, const DeviceLayout& layout, const CoreView& view);
+
 /// The node `to = from`, divided so that both sides have these views; nothing when its loops cannot be
 /// divided so. Equal views make a plain copy, in which each core moves its own part; one side may then be in
 /// device memory. Different ones make a shuffle, both sides in LX. `to` must be laid out as `from` is.

@@ -144,12 +144,20 @@ bool ResidencyJudge::can_shuffle(BufferId id, const CoreView& from, const CoreVi
   if (refused != refused_.end() &&
       std::find(refused->second.begin(), refused->second.end(), to) != refused->second.end())
     return false;
-  const auto key = std::tuple(id, &from, &to);
-  if (const auto known = shuffles_.find(key); known != shuffles_.end()) return known->second;
-  const BufferTouch* basis = whole_touch(graph_, access_, id);
-  const bool possible = basis != nullptr && copy_node(graph_, access_, *basis, id, id, from, to).has_value();
-  shuffles_[key] = possible;
-  return possible;
+  return can_copy(id, from) && can_copy(id, to);
+}
+
+// Whether a copy of the whole buffer can be divided so that every core has the part that this view gives it.
+bool ResidencyJudge::can_copy(BufferId id, const CoreView& view) const {
+  const auto [known, fresh] = copies_.try_emplace(std::pair(id, &view), false);
+  if (!fresh) return known->second;
+  const auto [model, asked] = copy_models_.try_emplace(id);
+  if (asked) {
+    const BufferTouch* basis = whole_touch(graph_, access_, id);
+    if (basis != nullptr) model->second = model_of_copy(graph_, access_, *basis, id);
+  }
+  known->second = model->second && has_view(*model->second, *graph_.buffers[at(id)].layout, view);
+  return known->second;
 }
 
 // Who fetches a graph input: the cores of the reader that moves most of it without sharing, else all of them.

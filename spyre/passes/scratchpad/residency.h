@@ -102,6 +102,7 @@ class ResidencyJudge {
   std::string bar_of(BufferId id) const;
   std::string bar_of(const BufferTouch& touch) const;
   bool can_shuffle(BufferId id, const CoreView& from, const CoreView& to) const;
+  bool can_copy(BufferId id, const CoreView& view) const;
   const CoreView* input_origin(BufferId id, std::span<const TouchView> touches,
                                std::optional<int64_t> home) const;
   std::optional<int64_t> home_bundle(BufferId id, std::span<const TouchView> touches) const;
@@ -116,7 +117,8 @@ class ResidencyJudge {
   mutable std::set<CoreView, ViewOrder> views_;
   std::map<BufferId, std::string> bars_;
   std::map<BufferId, std::vector<CoreView>> refused_;
-  mutable std::map<std::tuple<BufferId, const CoreView*, const CoreView*>, bool> shuffles_;
+  mutable std::map<BufferId, std::optional<NormalOp>> copy_models_;
+  mutable std::map<std::pair<BufferId, const CoreView*>, bool> copies_;
 };
 
 /// Buffers whose slot the child may take over, in operand order: its writer reads them last, element for
