@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "spyre/graph/normal_op.h"
@@ -137,11 +138,16 @@ Status assign(Graph& graph, const LayoutSearchOptions& options, WovenResults wov
 
 Status assign_layouts(Graph& graph, const LayoutSearchOptions& options) {
   if (!narrows_ragged_rows(graph)) return assign(graph, options, WovenResults::kAny);
+  // What is made of 32-bit floats goes on beside them, and widens back into their order only if it is woven.
+  const bool floats = std::any_of(graph.buffers.begin(), graph.buffers.end(), [](const Buffer& buffer) {
+    return buffer.is_input && buffer.dtype == HostType::kFloat32;
+  });
+  const WovenResults woven = floats ? WovenResults::kAny : WovenResults::kWholeSticks;
   // Each attempt moves more, or leaves more to the reader, than the one before.
-  if (assign(graph, options, WovenResults::kWholeSticks).ok()) return Status();
+  if (assign(graph, options, woven).ok()) return Status();
   Graph whole = graph;
   make_narrowed_rows_whole(whole);
-  if (assign(whole, options, WovenResults::kWholeSticks).ok()) {
+  if (assign(whole, options, woven).ok()) {
     graph = std::move(whole);
     return Status();
   }
