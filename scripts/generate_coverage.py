@@ -41,7 +41,7 @@ it ran as eager calls:
 - **composed**: several operations of the card, by a decomposition, a custom operator or a recipe of the compiler;
 - **card**: kernels of the card, one for each operator called;
 - **CPU**: some part ran on the CPU, and was counted as a fallback;
-- **view**: nothing to compute;
+- **moved**: no arithmetic: a view, or copies;
 - **refused**: a typed error;
 - **–**: PyTorch has no such operator for the type.
 
@@ -121,7 +121,7 @@ def cell(function, make, dtype, texts) -> tuple[str, str, float]:
     compiled, compiled_error = run(torch.compile(function, fullgraph=True), inputs, expected)
     if compiled == "card":
         count = texts.operations()
-        compiled = "view" if count == 0 else "native" if count == 1 else "composed"
+        compiled = "moved" if count == 0 else "native" if count == 1 else "composed"
     eager, eager_error = run(function, inputs, expected)
     return compiled, eager, max(compiled_error, eager_error)
 
