@@ -9,6 +9,8 @@
 namespace spyre {
 namespace {
 
+constexpr int64_t kHalvesInStick = 64;
+
 struct Axis {
   int64_t size, stride;
 };
@@ -40,6 +42,27 @@ void note_crossings(const Expr& index, const std::vector<Loop>& loops, const std
       }
     }
   }
+}
+
+// Strides at which some loop cuts the axis of a stick into rows that do not end with a stick: heads of 32,
+// say.
+void note_short_rows(const Expr& index, const std::vector<Axis>& axes, std::set<int64_t>& cuts) {
+  if (axes.empty()) return;
+  const Axis& row = axes.back();
+  for (const ExprTerm& term : index.terms()) {
+    const int64_t step = term.coefficient;
+    const bool inside = term.kind == AtomKind::kSymbol && step > row.stride && step < row.size * row.stride;
+    if (inside && row.size * row.stride % step == 0 && step % row.stride == 0 &&
+        step / row.stride % kHalvesInStick != 0)
+      cuts.insert(step);
+  }
+}
+
+std::vector<Axis> cut(std::vector<Axis> axes, int64_t step) {
+  const Axis row = axes.back();
+  axes.back() = {row.size * row.stride / step, step};
+  axes.push_back({step / row.stride, row.stride});
+  return axes;
 }
 
 std::vector<Axis> merged(const std::vector<Axis>& axes, const std::set<int64_t>& crossed) {
@@ -122,15 +145,14 @@ Status offer(const std::vector<Axis>& axes, DataFormat format, const std::vector
 }  // namespace
 
 int64_t walkable_extent(const Graph& graph, BufferId id, size_t dim) {
-  constexpr int64_t kStick = 64;  // elements of 16 bits
   const Buffer& buffer = graph.buffers[static_cast<size_t>(id)];
   const int64_t size = buffer.size[dim], stride = buffer.stride[dim];
-  if (!graph.is_local(id) || size % kStick == 0 || stride <= 0) return size;
+  if (!graph.is_local(id) || size % kHalvesInStick == 0 || stride <= 0) return size;
   int64_t next = buffer.storage;
   for (size_t d = 0; d < buffer.size.size(); ++d) {
     if (buffer.size[d] > 1 && buffer.stride[d] > stride) next = std::min(next, buffer.stride[d]);
   }
-  const int64_t whole = (size + kStick - 1) / kStick * kStick;
+  const int64_t whole = (size + kHalvesInStick - 1) / kHalvesInStick * kHalvesInStick;
   return next == whole * stride ? whole : size;
 }
 
@@ -165,13 +187,14 @@ Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& gr
   std::vector<std::vector<Axis>> axes;
   for (size_t id = 0; id < graph.buffers.size(); ++id)
     axes.push_back(axes_of(graph, static_cast<BufferId>(id)));
-  std::vector<std::set<int64_t>> crossed(graph.buffers.size());
+  std::vector<std::set<int64_t>> crossed(graph.buffers.size()), cuts(graph.buffers.size());
   std::set<std::string> ops;
   std::vector<bool> holds_moments(graph.buffers.size(), false);
   for (const Node& node : graph.nodes) {
     const auto note = [&](const Access& access) {
       const auto id = static_cast<size_t>(access.buffer);
       note_crossings(access.index, node.loops, axes[id], crossed[id]);
+      note_short_rows(access.index, axes[id], cuts[id]);
     };
     const DeviceOp op = device_op(node);
     ops.insert(op.op);
@@ -199,6 +222,8 @@ Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& gr
     SPYRE_TRY(offer(whole, format, orders, ragged_weaves, result[id]));
     if (whole.size() != axes[id].size())
       SPYRE_TRY(offer(axes[id], format, orders, ragged_weaves, result[id]));
+    for (const int64_t step : cuts[id])
+      SPYRE_TRY(offer(cut(axes[id], step), format, orders, ragged_weaves, result[id]));
     if (holds_moments[id]) {
       for (DeviceLayout& layout : result[id])
         layout = layout.with_element_arrangement(ElementArrangement::EXX2);

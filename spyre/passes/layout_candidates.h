@@ -22,7 +22,9 @@ enum class WovenResults : uint8_t { kWholeSticks, kAny };
 ///
 /// A buffer can have its stick along any of its dimensions, or hold one element per stick. Dimensions that
 /// lie dense in memory and that some node walks through with one loop (a flattened view) are also offered as
-/// one. Element orders that only conversions make are offered when the graph has such conversions.
+/// one; a row that some node walks through in short pieces is also offered in pieces, each with a stick of
+/// its own (heads of 32 elements). Element orders that only conversions make are offered when the graph has
+/// such conversions.
 ///
 ///     buffer [4, 100]  ->  stick on columns, stick on rows, one element per stick
 ///

@@ -52,7 +52,15 @@ std::optional<Conversion> Conversions::search(BufferId buffer, const DeviceLayou
   // What comes out has room for the lanes it does not use; it reads like `to`.
   if (from_single && !to_single) return path({with_lane_dimension(to)});
   if (!from_single && to_single) return path({with_lane_dimension(from), to});
-  if (from.element_arrangement != ElementArrangement::FP32_TO_DL16) return std::nullopt;
+  if (from.element_arrangement != ElementArrangement::FP32_TO_DL16) {
+    // Sticks along one dimension that begin elsewhere: turned away from it, and back.
+    if (from_single || to_single || from.stride_map.back() != to.stride_map.back()) return std::nullopt;
+    for (const DeviceLayout& turned : candidates_[static_cast<size_t>(buffer)]) {
+      if (turned.stride_map.back() < 0 || turned.stride_map.back() == from.stride_map.back()) continue;
+      if (auto two = path({turned, to})) return two;
+    }
+    return std::nullopt;
+  }
   // A woven stick is turned, its rows are put in order, and turned again.
   for (const DeviceLayout& turned : candidates_[static_cast<size_t>(buffer)]) {
     const std::optional<DeviceLayout> woven = with_woven_rows(turned, from.stride_map.back());
