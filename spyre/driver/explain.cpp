@@ -44,6 +44,7 @@ Result<Json> explain(const CompiledGraph& compiled) {
                       {"evaluated", compiled.joint->evaluated},
                       {"exact", compiled.joint->exact}};
   }
+  if (compiled.order && compiled.order->evaluated > 0) facts["order"] = compiled.order->to_json();
   facts["nodes"] = nodes_json(graph, compiled.scratchpad.nodes);
   for (Json& row : facts["buffers"]) {
     const std::optional<BufferId> id = graph.find(row["buffer"].get<std::string>());
