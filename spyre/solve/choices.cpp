@@ -29,7 +29,11 @@ void Choices::add(int64_t begin, int64_t end, int tensor, int suite) {
     unit = units_.end() - 1;
   }
   unit->items.push_back(item);
-  if (tensor >= 0) unit->tensor = tensor, unit->begin = begin, unit->end = end;
+  if (tensor < 0) return;
+  // A suite has no gap in time (problem.h), so what it spans is what it meets.
+  unit->begin = unit->tensor < 0 ? begin : std::min(unit->begin, begin);
+  unit->end = unit->tensor < 0 ? end : std::max(unit->end, end);
+  unit->tensor = tensor;
 }
 
 double Choices::excess(const std::vector<double>& value) const {

@@ -30,7 +30,7 @@ class Choices {
   struct Unit {  // a suite, or one item of a tensor
     std::vector<int> items;
     int tensor = -1, suite = -1;
-    int64_t begin = 0, end = 0;  // of the item that has the tensor
+    int64_t begin = 0, end = 0;  // of the items that have the tensor
   };
 
   std::vector<Unit> units_;

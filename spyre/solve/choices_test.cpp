@@ -72,6 +72,21 @@ TEST(Suites, ArePlacedWholeOrNotAtAll) {
   EXPECT_EQ(bytes_saved(problem, place(problem).value().placement), Bytes(1000));
 }
 
+// The copy serves what the late part would serve again: the two sources do not meet, but copy and part do.
+TEST(Suites, ACopyAndALaterPartOfOneTensorAreAlternatives) {
+  const Problem problem = parsed(
+      "capacity 1024\n"
+      "buffer source live 0..3 size 128 uses 2 saves 100 tensor 0 suite 0\n"
+      "buffer copy live 2..8 size 128 uses 3 saves 900 tensor 0 suite 0\n"
+      "buffer late live 6..8 size 128 uses 2 saves 400 tensor 0\n");
+  for (const SolverRow& row : all_solvers()) {
+    const Placement placement = place(problem, row.name).value().placement;
+    EXPECT_TRUE(validate(problem, placement).ok()) << row.name;
+  }
+  EXPECT_EQ(bytes_saved(problem, place(problem).value().placement), Bytes(1000));
+  EXPECT_EQ(bytes_at_stake(problem), Bytes(1000));
+}
+
 TEST(Suites, WithABarredMemberStayOffChip) {
   Problem problem = parsed(kSuite);
   problem.buffers[1].barred = "because";

@@ -155,7 +155,8 @@ Result<Buffer> buffer_of_uses(std::string name, Bytes size, std::span<const int6
 }
 
 bool are_alternatives(const Buffer& a, const Buffer& b) {
-  return a.tensor >= 0 && a.tensor == b.tensor && a.live.meets(b.live);
+  const bool together = a.suite >= 0 && a.suite == b.suite;
+  return a.tensor >= 0 && a.tensor == b.tensor && !together && a.live.meets(b.live);
 }
 
 Status check_problem(const Problem& problem) {

@@ -67,7 +67,7 @@ struct Buffer {
 ///                |====|              saves 2: given up after its first readers; the rest of the life is
 ///                           |====|   saves 3: another buffer, fetched again for the later ones
 ///
-/// Two buffers of one tensor that meet are never both placed.
+/// Two buffers of one tensor that meet are never both placed, unless they are a suite.
 struct Problem {
   Bytes capacity;
   std::vector<Buffer> buffers;
@@ -93,7 +93,7 @@ constexpr int64_t read_count(int64_t uses, bool input) {
   return input || uses == 0 ? uses : uses - 1;
 }
 
-/// Whether two buffers are alternatives: of one tensor, with a step in common.
+/// Whether two buffers are alternatives: of one tensor, not of one suite, with a step in common.
 bool are_alternatives(const Buffer& a, const Buffer& b);
 
 /// Whether a problem keeps its contract: positive sizes, unique names, lifetimes that hold their uses, legal

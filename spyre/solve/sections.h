@@ -37,7 +37,8 @@ struct Island {
 
 /// Whether at most one of two items is kept.
 inline bool are_alternatives(const Item& a, const Item& b) {
-  return a.tensor >= 0 && a.tensor == b.tensor && a.begin < b.end && b.begin < a.end;
+  const bool together = a.suite >= 0 && a.suite == b.suite;
+  return a.tensor >= 0 && a.tensor == b.tensor && !together && a.begin < b.end && b.begin < a.end;
 }
 
 /// What the items of an island have to do with each other besides room.

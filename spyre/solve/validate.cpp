@@ -61,7 +61,7 @@ Status validate(const Problem& problem, const Placement& placement) {
       const bool share_step = a.live.begin < b.live.end && b.live.begin < a.live.end;
       const bool share_byte = at_a < at_b + b.size && at_b < at_a + a.size;
       const bool in_place = at_a == at_b && (declares(a, j) || declares(b, i));
-      if (share_step && a.tensor >= 0 && a.tensor == b.tensor) {
+      if (share_step && a.tensor >= 0 && a.tensor == b.tensor && (a.suite < 0 || a.suite != b.suite)) {
         return wrong(fmt::format("'{}' and '{}' are placed, but alternatives", a.name, b.name));
       }
       if (share_step && share_byte && !in_place) {
