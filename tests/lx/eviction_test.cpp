@@ -72,7 +72,11 @@ TEST(Eviction, NeverMovesMoreThanPlansWithoutIt) {
       options.scratchpad = {.capacity = Bytes(capacity), .solver = solver, .evictions = evictions};
       const CompiledGraph compiled = compile(graph, options).value();
       const lx_test::Executed run = lx_test::run(compiled);
-      EXPECT_TRUE(run.findings.empty());
+      for (const exec::Finding& finding : run.findings) {
+        ADD_FAILURE() << exec::to_string(finding) << "\n"
+                      << solver << ", " << capacity << " bytes, evictions " << evictions << ", reorder "
+                      << reorder;
+      }
       const PlanCost cost = cost_of(compiled.graph).value();
       EXPECT_EQ((cost.read + cost.written).count(), run.traffic.hbm_read + run.traffic.hbm_written);
       return run.traffic.hbm_read + run.traffic.hbm_written;

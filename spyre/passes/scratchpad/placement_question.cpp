@@ -172,6 +172,7 @@ class Questioner {
            .in_place_parents = {},
            .fixed = {},
            .barred = {},
+           .tensor = tensor,
            .suite = suite});
     }
   }
