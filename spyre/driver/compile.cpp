@@ -51,6 +51,14 @@ Status optimize(Graph& graph, const CompileOptions& options, PassLog& log, Compi
         return Status();
       }));
     }
+    // What a core holds of every buffer is known, so an order can be judged by what fits. Bundles are runs of
+    // the order the graph has: where it is cut, it stays.
+    if (options.reorder && options.bundle_ops == 0) {
+      SPYRE_TRY(log.run("reorder-nodes", graph, [&](Graph& g) -> Status {
+        SPYRE_ASSIGN_OR_RETURN(plans.order, reorder_nodes(g, {.scratchpad = options.scratchpad}));
+        return Status();
+      }));
+    }
     SPYRE_TRY(log.run("plan-scratchpad", graph, [&](Graph& g) -> Status {
       ScratchpadOptions scratchpad = options.scratchpad;
       scratchpad.progress = log.progress_of("plan-scratchpad");
@@ -127,6 +135,8 @@ Result<CompileOptions> CompileOptions::from_environment() {
   SPYRE_ASSIGN_OR_RETURN(options.scratchpad.clone_inputs, read_bool("LX_BOUNDARY_CLONES"));
   options.scratchpad.copy_out = options.scratchpad.clone_inputs;
   SPYRE_ASSIGN_OR_RETURN(options.scratchpad.relayouts, read_bool("SPYRE_LX_PLANNER_RELAYOUT"));
+  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.evictions, read_bool("SPYRE_LX_PLANNER_EVICTION"));
+  SPYRE_ASSIGN_OR_RETURN(options.reorder, read_bool("SPYRE_LX_PLANNER_REORDER"));
   SPYRE_ASSIGN_OR_RETURN(options.scratchpad.solver, read_string("LAYOUT_SOLVER"));
   SPYRE_ASSIGN_OR_RETURN(const double back_end_fraction, read_float("DXP_LX_FRAC_AVAIL"));
   SPYRE_ASSIGN_OR_RETURN(options.scratchpad.capacity, usable_lx(back_end_fraction));

@@ -9,6 +9,7 @@
 #include "spyre/graph/graph.h"
 #include "spyre/passes/co_optimize.h"
 #include "spyre/passes/plan_scratchpad.h"
+#include "spyre/passes/reorder_nodes.h"
 
 /// The compiler: a graph in, the artifacts of one kernel out.
 namespace spyre {
@@ -18,6 +19,7 @@ struct CompileOptions {
   bool lx_planning = true;       ///< LX_PLANNING
   bool co_optimize = true;       ///< CO_OPTIMIZING_LX_PLANNING
   bool keep_sums = true;         ///< SPYRE_KEEP_SUM_ORDER
+  bool reorder = true;           ///< SPYRE_LX_PLANNER_REORDER
   int64_t bundle_ops = 0;        ///< SPYRE_BUNDLE_OPS
   ScratchpadOptions scratchpad;  ///< LAYOUT_SOLVER, DXP_LX_FRAC_AVAIL, SPYRE_NON_TERMINAL
   /// The options that the environment asks for. Refused: values out of range.
@@ -43,6 +45,7 @@ struct CompiledGraph {
   Bytes caller_pool;
   ScratchpadPlan scratchpad;              ///< empty without LX planning
   std::optional<CoOptimizeReport> joint;  ///< with co-optimization: what it found
+  std::optional<ReorderReport> order;     ///< with re-ordering: what it found
   CompileOptions options;                 ///< what it was compiled with
 };
 

@@ -49,6 +49,7 @@ Result<Json> explain(const CompiledGraph& compiled) {
   }
   facts["bundles"] = Json::array();
   for (const bool mark : non_terminal_bundles(graph)) facts["bundles"].push_back({{"non_terminal", mark}});
+  if (compiled.order && compiled.order->evaluated > 0) facts["order"] = compiled.order->to_json();
   facts["nodes"] = nodes_json(graph, compiled.scratchpad.nodes);
   for (Json& row : facts["buffers"]) {
     const std::optional<BufferId> id = graph.find(row["buffer"].get<std::string>());

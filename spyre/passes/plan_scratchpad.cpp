@@ -3,12 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
-#include <map>
 
 #include "spyre/arch/machine.h"
-#include "spyre/passes/scratchpad/lx_copies.h"
-#include "spyre/passes/scratchpad/residency.h"
+#include "spyre/passes/scratchpad/place_writer.h"
 #include "spyre/solve/solver.h"
 #include "spyre/solve/validate.h"
 
@@ -18,288 +15,144 @@ namespace {
 // A tenth of the solver's default: a plan for a graph of some hundred buffers in tenths of a second.
 constexpr int64_t kSolverUnits = solve::Deadline::kDefaultUnits / 10;
 
-// One candidate for LX: a buffer, or a copy of it in another division.
-struct Candidate {
-  BufferId buffer = -1;
-  int relayout = -1;  // index into Residency::relayouts; -1: the buffer itself
+struct Answered {
+  PlacementQuestion question;
+  solve::Solution solution;
+
+  Bytes saved() const { return solve::bytes_saved(question.problem, solution.placement); }
 };
 
-// The placement problem, and what each of its entries is.
-struct Question {
-  solve::Problem problem;
-  std::vector<Candidate> candidates;
-};
-
-// Of a barred buffer the time from its first touch to its last, for the reader of the plan.
-solve::Lifetime life_of(const Residency& residency, const std::vector<BufferTouch>& touches) {
-  if (residency.barred.empty()) return life_of(residency);
-  const auto step = [](const BufferTouch& touch) { return 2 * static_cast<int64_t>(touch.node) + 1; };
-  return {solve::Step(step(touches.front())), solve::Step(step(touches.back()) + 1)};
-}
-
-// What a plan gains by a buffer, told apart for the buffer and its copies. It takes all of them: half is the
-// buffer's, so that a solver does not leave the source of a copy behind.
-std::vector<Bytes> shares_of(const Residency& residency) {
-  std::vector<Bytes> shares = {residency.saves};
-  Bytes copies;
-  for (const Relayout& relayout : residency.relayouts) copies += relayout.saves;
-  for (const Relayout& relayout : residency.relayouts) {
-    const double part = static_cast<double>(relayout.saves.count()) / static_cast<double>(copies.count());
-    shares.push_back(Bytes(static_cast<int64_t>(part * static_cast<double>(residency.saves.count()) / 2)));
-  }
-  for (size_t i = 1; i < shares.size(); ++i) shares.front() -= shares[i];
-  return shares;
-}
-
-void add_candidates(const Graph& graph, const GraphAccess& access, const Residency& residency, BufferId id,
-                    Question& question) {
-  const Buffer& buffer = graph.buffers[static_cast<size_t>(id)];
-  const std::vector<BufferTouch>& touches = access.touches[static_cast<size_t>(id)];
-  int64_t nodes = 0;
-  for (size_t i = 0; i < touches.size(); ++i) nodes += i == 0 || touches[i].node != touches[i - 1].node;
-  const std::vector<Bytes> shares = shares_of(residency);
-  const solve::Lifetime life = life_of(residency, touches);
-  question.candidates.push_back({id, -1});
-  question.problem.buffers.push_back({.name = buffer.name,
-                                      .live = life,
-                                      .size = std::max(residency.per_core, kStickBytes),
-                                      .uses = std::min(nodes, life.length()),
-                                      .input = buffer.is_input || buffer.fill.has_value(),
-                                      .saves = shares.front(),
-                                      .in_place_parents = {},
-                                      .fixed = {},
-                                      .barred = residency.barred});
-  for (size_t i = 0; i < residency.relayouts.size(); ++i) {
-    const Relayout& relayout = residency.relayouts[i];
-    question.candidates.push_back({id, static_cast<int>(i)});
-    question.problem.buffers.push_back(
-        {.name = fmt::format("{}#{}", buffer.name, i + 1),
-         .live = life_of(relayout),
-         .size = std::max(relayout.per_core, kStickBytes),
-         .uses = std::min<int64_t>(1 + std::ssize(relayout.readers), life_of(relayout).length()),
-         .saves = shares[i + 1],
-         .in_place_parents = {},
-         .fixed = {},
-         .barred = {}});
-  }
-}
-
-Question question_of(const Graph& graph, const GraphAccess& access, const std::vector<Residency>& residencies,
-                     const ScratchpadOptions& options) {
-  std::vector<BufferId> order;
-  for (BufferId id = 0; id < std::ssize(graph.buffers); ++id) {
-    if (!access.touches[static_cast<size_t>(id)].empty()) order.push_back(id);
-  }
-  std::stable_sort(order.begin(), order.end(), [&](BufferId a, BufferId b) {
-    return access.touches[static_cast<size_t>(a)].front().node <
-           access.touches[static_cast<size_t>(b)].front().node;
-  });
-  Question question{.problem = {.capacity = options.capacity, .buffers = {}}, .candidates = {}};
-  std::vector<int> position(graph.buffers.size(), -1);
-  for (const BufferId id : order) {
-    position[static_cast<size_t>(id)] = static_cast<int>(question.candidates.size());
-    add_candidates(graph, access, residencies[static_cast<size_t>(id)], id, question);
-  }
-  if (!options.in_place) return question;
-  for (const BufferId id : order) {
-    for (const BufferId parent : in_place_parents(graph, access, residencies, id)) {
-      question.problem.buffers[static_cast<size_t>(position[static_cast<size_t>(id)])]
-          .in_place_parents.push_back(position[static_cast<size_t>(parent)]);
-    }
-  }
-  return question;
-}
-
-// What the placement leaves half done: a copy without its source, or a source without one of its copies. The
-// judge then knows better, and the question is asked again.
-bool refuse_incomplete(const Question& question, const solve::Placement& placement,
-                       const std::vector<Residency>& residencies, ResidencyJudge& judge) {
-  std::map<BufferId, bool> placed;
-  for (size_t i = 0; i < question.candidates.size(); ++i) {
-    if (question.candidates[i].relayout < 0)
-      placed[question.candidates[i].buffer] = placement.offset[i].has_value();
-  }
-  bool incomplete = false;
-  for (size_t i = 0; i < question.candidates.size(); ++i) {
-    const auto& [buffer, relayout] = question.candidates[i];
-    if (relayout < 0 || (placed[buffer] && placement.offset[i])) continue;
-    const Residency& residency = residencies[static_cast<size_t>(buffer)];
-    incomplete = true;
-    if (placed[buffer]) {
-      judge.refuse_relayout(buffer, residency.relayouts[static_cast<size_t>(relayout)].view);
-    } else {
-      judge.bar(buffer, solve::spill_reason(question.problem, static_cast<int>(i)));
-    }
-  }
-  return incomplete;
+Result<Answered> answer(PlacementQuestion question, const ScratchpadOptions& options) {
+  SPYRE_ASSIGN_OR_RETURN(solve::Solution solution,
+                         solve::place(question.problem, options.solver, solve::Deadline(kSolverUnits)));
+  const Status legal = solve::validate(question.problem, solution.placement);
+  SPYRE_CHECK(legal.ok(), fmt::format("solver '{}': {}", options.solver, legal.error().message));
+  if (options.progress) options.progress();
+  return Answered{std::move(question), std::move(solution)};
 }
 
 // Who makes and who reads a candidate. Readers of a copy are not readers of its source.
-void add_nodes(const Residency& residency, const std::vector<BufferTouch>& touches, int relayout,
+void add_nodes(const Holding& holding, const std::vector<BufferTouch>& touches, int relayout,
                ScratchpadPlan::Entry& entry) {
   const auto add = [](std::vector<int64_t>& nodes, const BufferTouch& touch) {
     const auto node = static_cast<int64_t>(touch.node);
     if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
   };
+  const std::vector<Relayout>& relayouts = holding.residency.relayouts;
   if (relayout >= 0) {
-    for (const BufferTouch& touch : residency.relayouts[static_cast<size_t>(relayout)].readers)
+    for (const BufferTouch& touch : relayouts[static_cast<size_t>(relayout)].readers)
       add(entry.read_by, touch);
     return;
   }
-  for (const BufferTouch& touch : touches) {
-    const bool elsewhere =
-        std::any_of(residency.relayouts.begin(), residency.relayouts.end(), [&](const Relayout& r) {
-          return std::any_of(r.readers.begin(), r.readers.end(), [&](const BufferTouch& reader) {
-            return reader.node == touch.node && reader.operand == touch.operand;
-          });
-        });
+  for (size_t i = holding.asked.first; i < touches.size() && i <= holding.asked.last; ++i) {
+    const BufferTouch& touch = touches[i];
+    const bool elsewhere = std::any_of(relayouts.begin(), relayouts.end(), [&](const Relayout& r) {
+      return std::any_of(r.readers.begin(), r.readers.end(), [&](const BufferTouch& reader) {
+        return reader.node == touch.node && reader.operand == touch.operand;
+      });
+    });
     if (!elsewhere) add(touch.writes ? entry.made_by : entry.read_by, touch);
   }
 }
 
-ScratchpadPlan plan_of(const Question& question, const solve::Solution& solution,
-                       const std::vector<Residency>& residencies, const Graph& graph,
-                       const GraphAccess& access, const ScratchpadOptions& options) {
-  ScratchpadPlan plan{.capacity = options.capacity,
-                      .solver = options.solver,
-                      .optimal = solution.optimal,
-                      .entries = {},
-                      .nodes = {},
-                      .asked = {}};
-  for (const Node& node : graph.nodes) plan.nodes.push_back(node.name);
-  const auto& offsets = solution.placement.offset;
-  for (size_t i = 0; i < question.candidates.size(); ++i) {
-    const solve::Buffer& buffer = question.problem.buffers[i];
-    const auto& [id, relayout] = question.candidates[i];
-    const Residency& residency = residencies[static_cast<size_t>(id)];
-    ScratchpadPlan::Entry entry{.buffer = buffer.name,
-                                .first = buffer.live.begin.count() / 2,
-                                .last = (buffer.live.end.count() - 1) / 2,
-                                .per_core = buffer.size,
-                                .address = offsets[i],
-                                .reason = {},
-                                .in_place_of = {},
-                                .clone = relayout < 0 && buffer.input && offsets[i].has_value(),
-                                .copied_out = relayout < 0 && residency.copied_out,
-                                .copy_of = {},
-                                .saves = buffer.saves,
-                                .live = buffer.live,
-                                .made_by = {},
-                                .read_by = {}};
-    add_nodes(residency, access.touches[static_cast<size_t>(id)], relayout, entry);
-    if (relayout >= 0) entry.copy_of = graph.buffers[static_cast<size_t>(id)].name;
-    if (!offsets[i]) entry.reason = solve::spill_reason(question.problem, static_cast<int>(i));
-    if (offsets[i] && relayout < 0) entry.reason = residency.why_off_chip;
-    for (const int parent : buffer.in_place_parents) {
-      if (offsets[i] && offsets[static_cast<size_t>(parent)] == offsets[i])
-        entry.in_place_of = question.problem.buffers[static_cast<size_t>(parent)].name;
-    }
-    plan.entries.push_back(std::move(entry));
-  }
-  return plan;
-}
-
-// Writes a placement into the graph: places, copies, and who reads which copy.
-class PlaceWriter {
+class PlanMaker {
  public:
-  PlaceWriter(Graph& graph, const GraphAccess& access) : graph_(graph), access_(access) {}
+  PlanMaker(const Answered& answered, const Graph& graph, const GraphAccess& access)
+      : question_(answered.question),
+        offsets_(answered.solution.placement.offset),
+        graph_(graph),
+        access_(access),
+        names_(question_.candidates.size()) {}
 
-  void add(BufferId id, const Residency& residency, Bytes address, const std::vector<Bytes>& copies) {
-    const BufferPlace place{BufferPlace::Kind::kLx, address.count()};
-    basis_ = whole_touch(graph_, access_, id);
-    BufferId source = id;
-    if (residency.clone || residency.copied_out) {
-      source = twin(id, place);
-      for (const BufferTouch& touch : residency.direct) redirect(touch, source);
-    } else {
-      graph_.buffers[static_cast<size_t>(id)].place = place;
+  std::vector<ScratchpadPlan::Entry> entries() {
+    name_what_is_told();
+    std::vector<ScratchpadPlan::Entry> entries;
+    for (size_t i = 0; i < names_.size(); ++i) {
+      if (!names_[i].empty()) entries.push_back(entry_of(i));
     }
-    size_t first = std::numeric_limits<size_t>::max(), last_write = 0;
-    for (const BufferTouch& touch : residency.direct) {
-      first = std::min(first, touch.node);
-      if (touch.writes) last_write = touch.node;
-    }
-    for (const Relayout& relayout : residency.relayouts)
-      first = std::min(first, relayout.readers.front().node);
-    if (residency.clone) insert(first, 1, id, source, residency.view, residency.view);
-    if (residency.copied_out) insert(last_write + 1, 0, source, id, residency.view, residency.view);
-    for (size_t i = 0; i < residency.relayouts.size(); ++i) {
-      const Relayout& relayout = residency.relayouts[i];
-      const BufferId copy = twin(id, {BufferPlace::Kind::kLx, copies[i].count()});
-      for (const BufferTouch& touch : relayout.readers) redirect(touch, copy);
-      insert(relayout.readers.front().node, 2, source, copy, residency.view, relayout.view);
-    }
-  }
-
-  void finish() {
-    std::stable_sort(inserts_.begin(), inserts_.end(), [](const Insert& a, const Insert& b) {
-      return std::pair(a.before, a.rank) < std::pair(b.before, b.rank);
-    });
-    for (const auto& [touch, buffer] : redirects_) rewrite(touch, buffer);
-    for (auto insert = inserts_.rbegin(); insert != inserts_.rend(); ++insert) {
-      graph_.nodes.insert(graph_.nodes.begin() + static_cast<std::ptrdiff_t>(insert->before),
-                          std::move(insert->node));
-    }
+    return entries;
   }
 
  private:
-  struct Insert {
-    size_t before;  // in the order of nodes before any was inserted
-    int rank;       // among those before the same node: copies out, copies in, shuffles
-    Node node;
-  };
+  const Holding& holding(size_t i) const { return question_.holdings[question_.candidates[i].holding]; }
 
-  BufferId twin(BufferId id, BufferPlace place) {
-    Buffer buffer = graph_.buffers[static_cast<size_t>(id)];
-    buffer.name += "_lx";
-    buffer.is_input = false;
-    buffer.offset = buffer.storage = 0;
-    buffer.place = place;
-    return graph_.add_buffer(std::move(buffer));
-  }
-
-  void redirect(const BufferTouch& touch, BufferId buffer) { redirects_.emplace_back(touch, buffer); }
-
-  void insert(size_t before, int rank, BufferId from, BufferId to, const CoreView& from_view,
-              const CoreView& to_view) {
-    auto node = copy_node(graph_, access_, *basis_, from, to, from_view, to_view);
-    SPYRE_CHECK(node.has_value(), "a planned copy can be divided");
-    node->bundle = graph_.nodes[rank == 0 ? before - 1 : before].bundle;  // with whom it is made for
-    inserts_.push_back({before, rank, *std::move(node)});
-  }
-
-  void rewrite(const BufferTouch& touch, BufferId buffer) {
-    Node& node = graph_.nodes[touch.node];
-    DeviceOp op = device_op(node);
-    const HostType dtype = node.body[static_cast<size_t>(node.result)].dtype;
-    if (touch.writes) {
-      op.output.buffer = buffer;
-    } else {
-      op.inputs[touch.operand - op.indices.size()].buffer = buffer;
+  // Of every buffer the holdings that were placed; of one that has none the whole life.
+  void name_what_is_told() {
+    std::vector<int> placed(graph_.buffers.size(), 0);
+    std::vector<size_t> first(graph_.buffers.size(), names_.size());
+    for (size_t i = 0; i < names_.size(); ++i) {
+      const auto id = static_cast<size_t>(holding(i).buffer);
+      if (question_.candidates[i].relayout >= 0) {
+        const size_t source = i - 1 - static_cast<size_t>(question_.candidates[i].relayout);
+        if (offsets_[i])
+          names_[i] = fmt::format("{}#{}", names_[source], question_.candidates[i].relayout + 1);
+        continue;
+      }
+      first[id] = std::min(first[id], i);
+      if (!offsets_[i]) continue;
+      const std::string& name = graph_.buffers[id].name;
+      names_[i] = ++placed[id] == 1 ? name : fmt::format("{}@{}", name, placed[id]);
     }
-    set_device_op(graph_, node, op, dtype);
+    for (size_t id = 0; id < first.size(); ++id) {
+      if (placed[id] == 0 && first[id] < names_.size()) names_[first[id]] = graph_.buffers[id].name;
+    }
   }
 
-  Graph& graph_;
+  ScratchpadPlan::Entry entry_of(size_t i) const {
+    const solve::Buffer& buffer = question_.problem.buffers[i];
+    const auto& [id, asked, residency] = holding(i);
+    const int relayout = question_.candidates[i].relayout;
+    const std::vector<BufferTouch>& touches = access_.touches[static_cast<size_t>(id)];
+    ScratchpadPlan::Entry entry{.buffer = names_[i],
+                                .first = buffer.live.begin.count() / 2,
+                                .last = (buffer.live.end.count() - 1) / 2,
+                                .per_core = buffer.size,
+                                .address = offsets_[i],
+                                .reason = {},
+                                .in_place_of = {},
+                                .clone = relayout < 0 && residency.clone && offsets_[i].has_value(),
+                                .copied_out = relayout < 0 && residency.copied_out,
+                                .copy_of = {},
+                                .part_of = {},
+                                .evicted_after = {},
+                                .reloaded_before = {},
+                                .saves = offsets_[i] ? buffer.saves : residency.saves,
+                                .pays = relayout < 0 ? residency.pays : Bytes(0),
+                                .live = buffer.live,
+                                .made_by = {},
+                                .read_by = {}};
+    add_nodes(holding(i), touches, relayout, entry);
+    if (relayout >= 0) entry.copy_of = names_[i - 1 - static_cast<size_t>(relayout)];
+    if (!offsets_[i]) entry.reason = reason_of(i);
+    if (offsets_[i] && relayout < 0) entry.reason = residency.why_off_chip;
+    for (const int parent : buffer.in_place_parents) {
+      if (offsets_[i] && offsets_[static_cast<size_t>(parent)] == offsets_[i])
+        entry.in_place_of = names_[static_cast<size_t>(parent)];
+    }
+    if (relayout >= 0) return entry;
+    if (asked.first > 0) entry.reloaded_before = static_cast<int64_t>(touches[asked.first].node);
+    if (asked.last < touches.size() - 1) entry.evicted_after = static_cast<int64_t>(touches[asked.last].node);
+    const std::string& name = graph_.buffers[static_cast<size_t>(id)].name;
+    if (name != names_[i]) entry.part_of = name;
+    return entry;
+  }
+
+  // Where copies are part of it, the first of all that could never fit.
+  std::string reason_of(size_t source) const {
+    std::string reason = solve::spill_reason(question_.problem, static_cast<int>(source));
+    for (size_t i = source + 1; i < names_.size() && question_.candidates[i].relayout >= 0; ++i) {
+      if (question_.problem.buffers[i].size > question_.problem.capacity)
+        reason = solve::spill_reason(question_.problem, static_cast<int>(i));
+    }
+    return reason;
+  }
+
+  const PlacementQuestion& question_;
+  const std::vector<std::optional<Bytes>>& offsets_;
+  const Graph& graph_;
   const GraphAccess& access_;
-  const BufferTouch* basis_ = nullptr;  // of the buffer being added
-  std::vector<Insert> inserts_;
-  std::vector<std::pair<BufferTouch, BufferId>> redirects_;
+  std::vector<std::string> names_;  // by candidate; empty: not told
 };
-
-void write_places(Graph& graph, const GraphAccess& access, const Question& question,
-                  const solve::Placement& placement, const std::vector<Residency>& residencies) {
-  PlaceWriter writer(graph, access);
-  for (size_t i = 0; i < question.candidates.size(); ++i) {
-    const auto& [id, relayout] = question.candidates[i];
-    if (relayout >= 0 || !placement.offset[i]) continue;
-    const Residency& residency = residencies[static_cast<size_t>(id)];
-    std::vector<Bytes> copies;
-    for (size_t r = 0; r < residency.relayouts.size(); ++r) copies.push_back(*placement.offset[i + 1 + r]);
-    writer.add(id, residency, *placement.offset[i], copies);
-  }
-  writer.finish();
-}
 
 }  // namespace
 
@@ -316,37 +169,40 @@ Result<Bytes> usable_lx(double back_end_fraction) {
 
 Result<ScratchpadPlan> plan_scratchpad(Graph& graph, const ScratchpadOptions& options) {
   SPYRE_ASSIGN_OR_RETURN(const GraphAccess access, access_of(graph));
-  ResidencyJudge judge(graph, access,
-                       {.clone_inputs = options.clone_inputs,
-                        .copy_out = options.copy_out,
-                        .relayouts = options.relayouts,
-                        .across_bundles = options.across_bundles});
-  std::vector<Residency> residencies;
-  Question question;
-  solve::Solution solution;
-  std::optional<solve::Problem> asked;
-  int64_t work = 0;
-  bool asking = true;
-  while (asking) {  // ends: each round takes a relayout or a buffer out of the question
-    residencies.clear();
-    for (BufferId id = 0; id < std::ssize(graph.buffers); ++id) {
-      residencies.push_back(judge.judge(id, judge.touches_of(id)));
+  const ResidencyJudge judge(graph, access,
+                             {.clone_inputs = options.clone_inputs,
+                              .copy_out = options.copy_out,
+                              .relayouts = options.relayouts,
+                              .across_bundles = options.across_bundles});
+  std::vector<std::vector<TouchView>> seen;
+  for (BufferId id = 0; id < std::ssize(graph.buffers); ++id) seen.push_back(judge.touches_of(id));
+  QuestionOptions asked{
+      .capacity = options.capacity, .in_place = options.in_place, .evictions = options.evictions};
+  SPYRE_ASSIGN_OR_RETURN(Answered best, answer(question_of(graph, access, judge, seen, asked), options));
+  int64_t work = best.solution.work;
+  solve::Problem problem = best.question.problem;
+  bool optimal = best.solution.optimal;
+  if (best.saved() < solve::bytes_at_stake(problem)) {
+    // Only what finds no room whole is worth asking for in parts.
+    asked.full = true;
+    PlacementQuestion full = question_of(graph, access, judge, seen, asked);
+    if (full.problem != problem) {
+      SPYRE_ASSIGN_OR_RETURN(Answered parts, answer(std::move(full), options));
+      work += parts.solution.work;
+      problem = parts.question.problem;
+      optimal = parts.solution.optimal;
+      if (parts.saved() > best.saved()) best = std::move(parts);
     }
-    question = question_of(graph, access, residencies, options);
-    if (!asked) asked = question.problem;
-    SPYRE_ASSIGN_OR_RETURN(solution,
-                           solve::place(question.problem, options.solver, solve::Deadline(kSolverUnits)));
-    const Status legal = solve::validate(question.problem, solution.placement);
-    SPYRE_CHECK(legal.ok(), fmt::format("solver '{}': {}", options.solver, legal.error().message));
-    work += solution.work;
-    if (options.progress) options.progress();
-    asking = refuse_incomplete(question, solution.placement, residencies, judge);
   }
-  ScratchpadPlan plan = plan_of(question, solution, residencies, graph, access, options);
-  plan.optimal = solution.optimal && *asked == question.problem;  // a later question left buffers out
-  plan.asked = *std::move(asked);
-  plan.work = work;
-  write_places(graph, access, question, solution.placement, residencies);
+  ScratchpadPlan plan{.capacity = options.capacity,
+                      .solver = options.solver,
+                      .optimal = optimal,
+                      .work = work,
+                      .entries = PlanMaker(best, graph, access).entries(),
+                      .nodes = {},
+                      .asked = std::move(problem)};
+  for (const Node& node : graph.nodes) plan.nodes.push_back(node.name);
+  write_places(graph, access, best.question, best.solution.placement);
   return plan;
 }
 

@@ -29,6 +29,7 @@ struct ScratchpadOptions {
   bool clone_inputs = true;          ///< inputs read several times may be copied into LX
   bool copy_out = true;              ///< results that are read again may be made in LX and copied out once
   bool relayouts = true;  ///< readers divided otherwise than the writer may be served over the ring
+  bool evictions = true;  ///< buffers may leave LX while they rest, and be fetched again
   /// LX keeps what a bundle leaves for a later one (cut_bundles.h). Otherwise whoever has the card in between
   /// may wipe it, and only device memory carries anything from one bundle to the next.
   bool across_bundles = true;
@@ -44,20 +45,24 @@ struct ScratchpadPlan {
     std::optional<Bytes> address;  ///< the same on every core; none: device memory
     std::string reason;            ///< why it is not in LX; of one that is, why device memory needs it too
     std::string in_place_of;       ///< the buffer whose slot it took over
-    bool clone = false;            ///< a graph input: its copy is in LX
+    bool clone = false;            ///< fetched from device memory: its copy is in LX
     bool copied_out = false;       ///< made in LX, and copied to device memory once
     std::string copy_of;           ///< another division of this buffer, made by a shuffle
-    Bytes saves;                   ///< device memory traffic that residency avoids, or would avoid
-    solve::Lifetime live;          ///< in steps: node n runs at 2n + 1, copies made for it at 2n
-    std::vector<int64_t> made_by, read_by;  ///< nodes; a copy in another division has only its own readers
+    std::string part_of;           ///< a later stretch of this buffer's life, named x@2, x@3, ...
+    std::optional<int64_t> evicted_after;    ///< node after which it leaves LX, though others read it
+    std::optional<int64_t> reloaded_before;  ///< node before which it is fetched again
+    Bytes saves;                             ///< device memory traffic that residency avoids, or would avoid
+    Bytes pays;                              ///< traffic of the copies in and out, already taken off `saves`
+    solve::Lifetime live;                    ///< in steps: node n runs at 2n + 1, copies made for it at 2n
+    std::vector<int64_t> made_by, read_by;   ///< nodes; a copy in another division has only its own readers
   };
   Bytes capacity;
   std::string solver;
   bool optimal = false;            ///< proven: no other placement saves more
-  int64_t work = 0;                ///< units that the solver spent, over all rounds
+  int64_t work = 0;                ///< units that the solver spent, over all questions
   std::vector<Entry> entries;      ///< in the order of first touches
   std::vector<std::string> nodes;  ///< names, before clones were inserted
-  solve::Problem asked;            ///< the placement problem of the first round: the most that could be saved
+  solve::Problem asked;            ///< the placement problem, with every alternative that was offered
 
   /// Device memory traffic that the plan avoids, and that it could avoid with an endless LX.
   Bytes saved() const;
@@ -79,9 +84,12 @@ struct ScratchpadPlan {
 ///     and a clone of x     x . . . . . . . . . . y     2MN
 ///
 /// Which buffers may live there is decided in scratchpad/residency.h; which do, and at which address, by a
-/// solver (solve/). There is no eviction: a buffer keeps its address for its whole life. Placed buffers get
-/// `BufferPlace::kLx`. Copies (scratchpad/lx_copies.h) are inserted where a plan needs them, and readers
-/// redirected to them: of inputs, of what device memory needs too, of what cores need in another division.
+/// solver (solve/). Two questions are asked (scratchpad/placement_question.h): first every buffer for its
+/// whole life; where that leaves one outside for lack of room, also for stretches of it, so that the solver
+/// may evict what rests and reload it later. The answer that saves more stays, the first when they save the
+/// same. Placed buffers get `BufferPlace::kLx`. Copies (scratchpad/lx_copies.h) are inserted where a plan
+/// needs them, and readers redirected to them: of inputs, of what device memory needs too, of what is fetched
+/// again, of what cores need in another division.
 ///
 /// Needs divided work. Changes no result, bit for bit.
 Result<ScratchpadPlan> plan_scratchpad(Graph& graph, const ScratchpadOptions& options = {});

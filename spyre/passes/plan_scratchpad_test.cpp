@@ -189,5 +189,90 @@ TEST(PlanScratchpad, TheBoundKnowsWhatNeverFits) {
   EXPECT_LT(plan.most_saved(), plan.at_stake());
 }
 
+constexpr Bytes kTensor{64 * 128};  // of the graphs that rest
+
+TEST(Eviction, AnInputIsFetchedTwiceWhenThatLeavesRoomBetween) {
+  Graph graph = test::divided(test::rests_once(), 1);
+  const ScratchpadPlan plan = plan_scratchpad(graph, {.capacity = kTensor}).value();
+  EXPECT_EQ(entry(plan, "A").evicted_after, 1);
+  EXPECT_EQ(entry(plan, "A@2").reloaded_before, 5);
+  EXPECT_EQ(entry(plan, "A@2").part_of, "A");
+  EXPECT_EQ(entry(plan, "A@2").pays, kTensor);
+  EXPECT_TRUE(entry(plan, "B").clone);
+  EXPECT_EQ(plan.saved(), kTensor * 4);  // of two, three and two reads one each is left
+  EXPECT_TRUE(plan.optimal);
+  EXPECT_EQ(elements_moved(graph), (3 + 7) * kTensor.count() / 2);
+  EXPECT_TRUE(verify(graph).ok());
+  const Json rows = plan.to_json()["buffers"];
+  const auto again =
+      std::find_if(rows.begin(), rows.end(), [](const Json& row) { return row["buffer"] == "A@2"; });
+  EXPECT_EQ((*again)["remark"], "reloaded before c6, costs 8192 B, saves 8192 B");
+}
+
+TEST(Eviction, SwitchedOffABufferKeepsItsPlace) {
+  Graph graph = test::divided(test::rests_once(), 1);
+  const ScratchpadPlan plan = plan_scratchpad(graph, {.capacity = kTensor, .evictions = false}).value();
+  EXPECT_FALSE(entry(plan, "A").evicted_after.has_value());
+  EXPECT_EQ(plan.saved(), kTensor * 3);
+  EXPECT_EQ(entry(plan, "B").reason, "no room on scratchpad");
+}
+
+TEST(Eviction, AResultIsCopiedOutAndFetchedAgain) {
+  Graph graph = test::divided(test::made_and_rests(), 1);
+  const ScratchpadPlan plan = plan_scratchpad(graph, {.capacity = kTensor}).value();
+  EXPECT_TRUE(entry(plan, "A").copied_out);
+  EXPECT_EQ(entry(plan, "A").evicted_after, 2);
+  EXPECT_EQ(entry(plan, "A@2").reloaded_before, 7);
+  // x once, A out and in once, B once, and eight results; without eviction B four times and A never.
+  EXPECT_EQ(elements_moved(graph), (1 + 2 + 1 + 8) * kTensor.count() / 2);
+  Graph other = test::divided(test::made_and_rests(), 1);
+  plan_scratchpad(other, {.capacity = kTensor, .evictions = false}).value();
+  EXPECT_EQ(elements_moved(other), (1 + 4 + 8) * kTensor.count() / 2);
+}
+
+TEST(Eviction, DoesNotHappenWhereThereIsRoom) {
+  Graph graph = test::divided(test::rests_once(), 1);
+  const ScratchpadPlan plan = plan_scratchpad(graph, {.capacity = kTensor * 2}).value();
+  EXPECT_FALSE(entry(plan, "A").evicted_after.has_value());
+  EXPECT_EQ(plan.saved(), plan.at_stake());
+}
+
+// A reader that rests in between is no reason to give a place up that nobody needs, nor to fetch for one
+// reader.
+TEST(Eviction, DoesNotHappenWhereItSavesNothing) {
+  Graph graph = test::divided(
+      test::elementwise("A=64; B=64; c1 = exp A; c2 = neg A; c3 = exp B; c4 = neg B; c5 = relu A"), 1);
+  const ScratchpadPlan plan = plan_scratchpad(graph, {.capacity = kTensor}).value();
+  EXPECT_EQ(plan.saved(), kTensor * 2);
+  EXPECT_FALSE(entry(plan, "A").evicted_after.has_value());
+}
+
+TEST(Eviction, TensorsTakeTurnsBesideALargerOne) {
+  Graph graph = test::divided(test::takes_turns(), 1);
+  plan_scratchpad(graph, {.capacity = kTensor * 3}).value();
+  // Fetched: A0 once, A1 and A2 twice, B, which is two tensors large, once. Written: what is left of 15
+  // nodes.
+  const int64_t written = 3 + 3 * (2 + 2 * 2);
+  EXPECT_EQ(elements_moved(graph), (1 + 2 + 2 + 2 + written) * kTensor.count() / 2);
+  Graph other = test::divided(test::takes_turns(), 1);
+  plan_scratchpad(other, {.capacity = kTensor * 3, .evictions = false}).value();
+  EXPECT_EQ(elements_moved(other), (11 + written) * kTensor.count() / 2);
+}
+
+TEST(Eviction, EverySolverGivesALegalPlan) {
+  for (const std::string& text : {test::rests_once(), test::made_and_rests(), test::takes_turns()}) {
+    Bytes best, last;
+    for (const char* solver :
+         {"greedy", "firstfit", "bestfit", "simulated_annealing", "exact", "portfolio"}) {
+      Graph graph = test::divided(text, 4);
+      const ScratchpadPlan plan = plan_scratchpad(graph, {.capacity = kTensor / 4, .solver = solver}).value();
+      EXPECT_TRUE(verify(graph).ok()) << solver;
+      best = std::max(best, plan.saved());
+      last = plan.saved();
+    }
+    EXPECT_EQ(last, best) << "the portfolio saves less than another";
+  }
+}
+
 }  // namespace
 }  // namespace spyre

@@ -145,7 +145,7 @@ function make(parent, tag, attributes = {}, text) {
 
 // ---- one colour per slot: what takes over a slot, or is another division of the same data, keeps the colour ----
 const rootOf = b => {
-  const parent = byName.get(b.in_place_of || b.copy_of);
+  const parent = byName.get(b.in_place_of || b.copy_of || b.part_of);
   return parent && parent !== b ? rootOf(parent) : b;
 };
 const roots = [...new Set(placed.map(rootOf))];

@@ -44,6 +44,14 @@ std::string summary(const Json& plan) {
   text += fmt::format("LX       {} of {} B of every core\n", number(plan, "peak"), number(plan, "capacity"));
   text += fmt::format("solver   {}, {}, {} units of work\n", plan["solver"].get<std::string>(),
                       plan["optimal"].get<bool>() ? "proven best" : "not proven best", number(plan, "work"));
+  if (plan.contains("order")) {
+    const Json& order = plan["order"];
+    const std::string gain =
+        fmt::format("{} nodes run at another place: {} B moved instead of {} B", number(order, "moved"),
+                    number(order, "after"), number(order, "before"));
+    text += fmt::format("order    {}, {} orders looked at\n",
+                        number(order, "moved") > 0 ? gain : "the program's", number(order, "evaluated"));
+  }
   text +=
       fmt::format("model    {:.2f} us: memory {:.2f}, compute {:.2f}, vector {:.2f}, ring {:.2f}\n",
                   cost["us"].get<double>(), cost["memory_us"].get<double>(), cost["compute_us"].get<double>(),

@@ -24,9 +24,10 @@ Bytes peak_live_bytes(const Problem& problem) {
 }
 
 Bytes unavoidable_off_chip(const Problem& problem) {
+  const std::vector<bool> may = placeable(problem);
   std::vector<BufferId> allowed;
   for (BufferId i = 0; i < std::ssize(problem.buffers); ++i) {
-    if (problem.buffers[i].barred.empty()) allowed.push_back(i);
+    if (may[i]) allowed.push_back(i);
   }
   Bytes keepable;
   for (const Island& island : cut_islands(problem, allowed)) {
@@ -37,7 +38,10 @@ Bytes unavoidable_off_chip(const Problem& problem) {
     }
     FluidRelaxation fluid(island.sections, island.height);
     fluid.solve(items);
-    keepable += Bytes(int64_t(std::floor(fluid.bound() * (1 + 1e-12) + 1e-6)));
+    std::vector<double> surplus;
+    for (size_t i = 0; i < items.size(); ++i) surplus.push_back(fluid.surplus(i));
+    const double bound = fluid.bound() - choices_of(island).excess(surplus);
+    keepable += Bytes(int64_t(std::floor(bound * (1 + 1e-12) + 1e-6)));
   }
   return std::max(Bytes(0), bytes_at_stake(problem) - keepable);
 }

@@ -1,6 +1,7 @@
 #include "spyre/solve/exact.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 
@@ -13,9 +14,10 @@ namespace {
 constexpr int64_t kLargestIsland = 500;  // items; beyond that one relaxation takes too long
 
 std::vector<BufferId> allowed_buffers(const Problem& problem) {
+  const std::vector<bool> may = placeable(problem);
   std::vector<BufferId> ids;
   for (BufferId i = 0; i < std::ssize(problem.buffers); ++i) {
-    if (problem.buffers[i].barred.empty()) ids.push_back(i);
+    if (may[i]) ids.push_back(i);
   }
   return ids;
 }
@@ -24,7 +26,10 @@ std::vector<BufferId> allowed_buffers(const Problem& problem) {
 class IslandSearch {
  public:
   IslandSearch(Island island, const SelectTricks& tricks) : island_(std::move(island)), tricks_(tricks) {
-    for (const Item& item : island_.items) all_ += item.value;
+    std::vector<double> values;
+    for (const Item& item : island_.items) values.push_back(double(item.value));
+    for (const double value : values) all_ += int64_t(value);
+    all_ -= std::llround(choices_of(island_).excess(values));
   }
 
   int64_t size() const { return std::ssize(island_.items); }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <queue>
 
+#include "spyre/solve/choices.h"
 #include "spyre/solve/occupancy.h"
 #include "spyre/solve/solvers.h"
 
@@ -73,8 +74,16 @@ class Fit : public Solver {
 
   Solution solve(const Problem& problem, Deadline deadline) const override {
     const int64_t units = deadline.left();
+    Placement placement =
+        place_in_suites(problem, [&](const Problem& asked) { return fit(asked, deadline); });
+    return {.placement = std::move(placement), .work = units - deadline.left()};
+  }
+
+ private:
+  Placement fit(const Problem& problem, Deadline& deadline) const {
     Occupancy lx(problem);
     for (const BufferId id : placement_order(problem)) {
+      if (lx.alternative_placed(id)) continue;
       if (const auto parent = lx.reusable_parent(id)) {
         lx.place(id, lx.offset(*parent));
         continue;
@@ -85,10 +94,9 @@ class Fit : public Solver {
         lx.place(id, *offset);
       }
     }
-    return {.placement = lx.placement(), .work = units - deadline.left()};
+    return lx.placement();
   }
 
- private:
   GapPolicy policy_;
 };
 

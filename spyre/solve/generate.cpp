@@ -59,6 +59,25 @@ void fix_some(Problem& problem, double share, Dice& dice) {
   }
 }
 
+/// Alternatives and suites, among the buffers that are not fixed.
+void draw_choices(Problem& problem, const GenerateOptions& options, Dice& dice) {
+  for (int i = 1; i < std::ssize(problem.buffers); ++i) {
+    Buffer& b = problem.buffers[i];
+    Buffer& before = problem.buffers[i - 1];
+    if (b.fixed.has_value()) continue;
+    if (dice.chance(options.tensors) && !before.fixed.has_value()) {
+      if (before.tensor < 0) before.tensor = i;
+      b.tensor = before.tensor;
+    }
+    for (int j = 0; j < i && b.suite < 0; ++j) {
+      Buffer& other = problem.buffers[j];
+      if (other.fixed.has_value() || other.suite >= 0 || !other.live.meets(b.live)) continue;
+      if (are_alternatives(b, other) || !dice.chance(options.suites)) continue;
+      b.suite = other.suite = i;
+    }
+  }
+}
+
 }  // namespace
 
 Problem generate_problem(const GenerateOptions& options, uint64_t seed) {
@@ -72,6 +91,7 @@ Problem generate_problem(const GenerateOptions& options, uint64_t seed) {
     if (dice.chance(options.barred)) b.barred = "barred by the generator";
   }
   if (options.fixed > 0) fix_some(problem, options.fixed, dice);
+  if (options.tensors > 0 || options.suites > 0) draw_choices(problem, options, dice);
   return problem;
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "spyre/solve/choices.h"
 #include "spyre/solve/occupancy.h"
 #include "spyre/solve/solvers.h"
 
@@ -29,6 +30,13 @@ class Greedy : public Solver {
  public:
   Solution solve(const Problem& problem, Deadline deadline) const override {
     const int64_t units = deadline.left();
+    Placement placement =
+        place_in_suites(problem, [&](const Problem& asked) { return walk(asked, deadline); });
+    return {.placement = std::move(placement), .work = units - deadline.left()};
+  }
+
+ private:
+  static Placement walk(const Problem& problem, Deadline& deadline) {
     std::vector<BufferId> order;
     for (BufferId i = 0; i < std::ssize(problem.buffers); ++i) {
       if (problem.buffers[i].barred.empty() && !problem.buffers[i].fixed.has_value()) order.push_back(i);
@@ -38,6 +46,7 @@ class Greedy : public Solver {
     });
     Occupancy lx(problem);
     for (const BufferId id : order) {
+      if (lx.alternative_placed(id)) continue;
       const std::vector<Range> busy = lx.busy(id);
       deadline.spend(std::ssize(busy) + 1);
       if (const auto parent = lx.reusable_parent(id)) {
@@ -46,7 +55,7 @@ class Greedy : public Solver {
         lx.place(id, *offset);
       }
     }
-    return {.placement = lx.placement(), .work = units - deadline.left()};
+    return lx.placement();
   }
 };
 

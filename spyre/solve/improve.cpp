@@ -1,6 +1,10 @@
 #include "spyre/solve/improve.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+
+#include "spyre/solve/choices.h"
 
 namespace spyre::solve {
 namespace {
@@ -23,9 +27,10 @@ class WindowSearch {
  public:
   WindowSearch(const Problem& problem, Placement& placement, const SelectTricks& tricks, Deadline& deadline)
       : problem_(problem), placement_(placement), tricks_(tricks), deadline_(deadline) {
+    const std::vector<bool> may = placeable(problem);
     for (BufferId i = 0; i < std::ssize(problem.buffers); ++i) {
-      if (problem.buffers[i].barred.empty() && problem.buffers[i].size <= problem.capacity)
-        by_begin_.push_back(i);
+      if (may[i]) by_begin_.push_back(i);
+      if (problem.buffers[i].suite >= 0) suites_[problem.buffers[i].suite].push_back(i);
       longest_ = std::max(longest_, problem.buffers[i].live.length());
     }
     std::stable_sort(by_begin_.begin(), by_begin_.end(), [&](BufferId a, BufferId b) {
@@ -37,7 +42,8 @@ class WindowSearch {
   bool round(WindowSize size) {
     std::vector<BufferId> spilled;
     for (const BufferId i : by_begin_) {
-      if (!placement_.offset[i].has_value() && problem_.buffers[i].saves > Bytes(0)) spilled.push_back(i);
+      if (placement_.offset[i].has_value() || problem_.buffers[i].saves == Bytes(0)) continue;
+      if (!better_placed(problem_.buffers[i])) spilled.push_back(i);
     }
     std::stable_sort(spilled.begin(), spilled.end(), [&](BufferId a, BufferId b) {
       return problem_.buffers[a].saves > problem_.buffers[b].saves;
@@ -64,6 +70,18 @@ class WindowSearch {
     }
   }
 
+  /// Whether an alternative is placed that saves as much.
+  bool better_placed(const Buffer& b) {
+    bool found = false;
+    if (b.tensor < 0) return found;
+    each_meeting(b.live, [&](BufferId other) {
+      const Buffer& placed = problem_.buffers[other];
+      found = found || (placement_.offset[other].has_value() && are_alternatives(b, placed) &&
+                        placed.saves >= b.saves);
+    });
+    return found;
+  }
+
   int64_t free_inside(const Lifetime& span) {
     int64_t count = 0;
     each_meeting(span, [&](BufferId b) {
@@ -80,15 +98,25 @@ class WindowSearch {
       if (free_inside(wider) > size.free_buffers) break;
       span = wider;
     }
+    // A suite is free only as a whole.
+    std::set<int> held;
+    each_meeting(span, [&](BufferId b) {
+      if (problem_.buffers[b].suite < 0) return;
+      for (const BufferId member : suites_[problem_.buffers[b].suite]) {
+        const Lifetime& live = problem_.buffers[member].live;
+        if (live.begin < span.begin || live.end > span.end) held.insert(problem_.buffers[b].suite);
+      }
+    });
     Window window{.problem = {.capacity = problem_.capacity}};
     std::vector<std::pair<BufferId, BufferId>> inside_of;  // id in the whole -> id in the window
     each_meeting(span, [&](BufferId b) {
       const Lifetime& live = problem_.buffers[b].live;
-      const bool free = live.begin >= span.begin && live.end <= span.end;
+      const bool inside = live.begin >= span.begin && live.end <= span.end;
+      const bool free = inside && !held.contains(problem_.buffers[b].suite);
       if (!free && !placement_.offset[b].has_value()) return;
       Buffer part = problem_.buffers[b];
       part.live = {std::max(live.begin, span.begin), std::min(live.end, span.end)};
-      if (!free) part.fixed = placement_.offset[b];
+      if (!free) part.fixed = placement_.offset[b], part.suite = -1;
       inside_of.push_back({b, BufferId(window.ids.size())});
       window.ids.push_back(b);
       window.problem.buffers.push_back(std::move(part));
@@ -138,6 +166,7 @@ class WindowSearch {
   const SelectTricks& tricks_;
   Deadline& deadline_;
   std::vector<BufferId> by_begin_;
+  std::map<int, std::vector<BufferId>> suites_;
   int64_t longest_ = 0;
 };
 

@@ -46,6 +46,13 @@ std::vector<Range> Occupancy::busy(BufferId id, std::optional<BufferId> besides)
   return ranges;
 }
 
+bool Occupancy::alternative_placed(BufferId id) const {
+  const Buffer& b = problem_.buffers[id];
+  return b.tensor >= 0 && std::any_of(by_begin_.begin(), by_begin_.end(), [&](BufferId other) {
+           return are_alternatives(b, problem_.buffers[other]);
+         });
+}
+
 std::optional<BufferId> Occupancy::reusable_parent(BufferId child) const {
   const Buffer& b = problem_.buffers[child];
   for (const BufferId parent : b.in_place_parents) {

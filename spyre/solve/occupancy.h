@@ -36,6 +36,9 @@ class Occupancy {
   /// The addresses taken at some step of a buffer's life, except by `besides`.
   std::vector<Range> busy(BufferId id, std::optional<BufferId> besides = std::nullopt) const;
 
+  /// Whether an alternative of the buffer is placed.
+  bool alternative_placed(BufferId id) const;
+
   /// The first declared parent whose slot the buffer can take over: placed, not handed over yet, with no
   /// other buffer in the way at any step of the child's life.
   std::optional<BufferId> reusable_parent(BufferId child) const;

@@ -3,7 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
 #include <unordered_set>
+
+#include "spyre/solve/choices.h"
 
 namespace spyre::solve {
 namespace {
@@ -91,6 +96,9 @@ Status check_fixed_pairs(const Problem& problem) {
   for (size_t j = 0; j < fixed.size(); ++j) {
     for (size_t i = 0; i < j; ++i) {
       const Buffer &a = problem.buffers[fixed[i]], &b = problem.buffers[fixed[j]];
+      if (are_alternatives(a, b)) {
+        return refused(fmt::format("'{}' and '{}' are fixed, but alternatives", a.name, b.name));
+      }
       if (!a.live.meets(b.live) || *a.fixed >= *b.fixed + b.size || *b.fixed >= *a.fixed + a.size) continue;
       if (*a.fixed == *b.fixed &&
           (hands_over(problem, fixed[i], fixed[j]) || hands_over(problem, fixed[j], fixed[i]))) {
@@ -98,6 +106,27 @@ Status check_fixed_pairs(const Problem& problem) {
       }
       return refused(
           fmt::format("'{}' and '{}' are fixed on the same bytes at the same time", a.name, b.name));
+    }
+  }
+  return Status();
+}
+
+// A suite is one stretch of time: a source, and what is made of it while it is there.
+Status check_suites(const Problem& problem) {
+  std::map<int, std::vector<const Buffer*>> suites;
+  for (const Buffer& b : problem.buffers) {
+    if (b.suite >= 0) suites[b.suite].push_back(&b);
+  }
+  for (auto& [number, members] : suites) {
+    std::stable_sort(members.begin(), members.end(),
+                     [](const Buffer* a, const Buffer* b) { return a->live.begin < b->live.begin; });
+    Step end = members.front()->live.end;
+    for (const Buffer* b : members) {
+      if (b != members.front() && b->live.begin >= end) {
+        return refused(fmt::format("'{}' meets no other buffer of suite {}: expected one stretch of time",
+                                   b->name, number));
+      }
+      end = std::max(end, b->live.end);
     }
   }
   return Status();
@@ -125,6 +154,11 @@ Result<Buffer> buffer_of_uses(std::string name, Bytes size, std::span<const int6
                 .saves = size * (input ? count - 1 : count)};
 }
 
+bool are_alternatives(const Buffer& a, const Buffer& b) {
+  const bool together = a.suite >= 0 && a.suite == b.suite;
+  return a.tensor >= 0 && a.tensor == b.tensor && !together && a.live.meets(b.live);
+}
+
 Status check_problem(const Problem& problem) {
   if (problem.capacity < Bytes(0)) {
     return refused(fmt::format("capacity {} is below 0", problem.capacity.count()));
@@ -138,6 +172,7 @@ Status check_problem(const Problem& problem) {
     SPYRE_TRY(check_parents(problem, b));
     SPYRE_TRY(check_fixed(problem, b));
   }
+  SPYRE_TRY(check_suites(problem));
   return check_fixed_pairs(problem);
 }
 
@@ -150,11 +185,20 @@ Bytes bytes_saved(const Problem& problem, const Placement& placement) {
 }
 
 Bytes bytes_at_stake(const Problem& problem) {
-  Bytes sum;
+  std::set<int> barred;
   for (const Buffer& b : problem.buffers) {
-    if (b.barred.empty()) sum += b.saves;
+    if (!b.barred.empty() && b.suite >= 0) barred.insert(b.suite);
   }
-  return sum;
+  Choices choices;
+  std::vector<double> value;
+  double sum = 0;  // whole bytes below 2^53: exact
+  for (const Buffer& b : problem.buffers) {
+    const bool out = !b.barred.empty() || barred.contains(b.suite);
+    choices.add(b.live.begin.count(), b.live.end.count(), b.tensor, b.suite);
+    value.push_back(out ? 0 : static_cast<double>(b.saves.count()));
+    sum += value.back();
+  }
+  return Bytes(std::llround(sum - choices.excess(value)));
 }
 
 std::string spill_reason(const Problem& problem, BufferId buffer) {

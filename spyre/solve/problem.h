@@ -42,6 +42,10 @@ struct Buffer {
   std::vector<BufferId> in_place_parents;  ///< whose slot it may take over, best first
   std::optional<Bytes> fixed;              ///< it must lie exactly here
   std::string barred;                      ///< why it must stay off chip; empty if it may be placed
+  /// Buffers of one tensor are parts of its life, or ways to hold it: at most one of them at any step. -1:
+  /// the buffer is a tensor of its own.
+  int tensor = -1;
+  int suite = -1;  ///< buffers of one suite are placed together or not at all; -1: none
 
   friend bool operator==(const Buffer&, const Buffer&) = default;
 };
@@ -56,6 +60,14 @@ struct Buffer {
 ///      | +------+---------+               one step (P.end == C.begin + 1) and P's bytes still belong to
 ///      +-------------------> step         nobody else during it. A slot is handed over once; chains share
 ///                                         one base.
+///
+/// A tensor that is used, rests, and is used again is offered whole and in parts, and the solver chooses:
+///
+///     tensor 0   |===============|   saves 9: it keeps its place while it rests
+///                |====|              saves 2: given up after its first readers; the rest of the life is
+///                           |====|   saves 3: another buffer, fetched again for the later ones
+///
+/// Two buffers of one tensor that meet are never both placed, unless they are a suite.
 struct Problem {
   Bytes capacity;
   std::vector<Buffer> buffers;
@@ -81,12 +93,16 @@ constexpr int64_t read_count(int64_t uses, bool input) {
   return input || uses == 0 ? uses : uses - 1;
 }
 
+/// Whether two buffers are alternatives: of one tensor, not of one suite, with a step in common.
+bool are_alternatives(const Buffer& a, const Buffer& b);
+
 /// Whether a problem keeps its contract: positive sizes, unique names, lifetimes that hold their uses, legal
 /// in-place pairs (P.end == C.begin + 1, C not larger than P, a computed P is read before), fixed offsets
-/// that fit, are aligned and do not collide. Every solver takes only problems that pass.
+/// that fit, are aligned and do not collide, suites without a gap in time. Every solver takes only problems
+/// that pass.
 Status check_problem(const Problem& problem);
 
-/// Sum of `saves` over the placed buffers, and over all that are not barred.
+/// Sum of `saves` over the placed buffers, and over all that endless room would let be placed together.
 Bytes bytes_saved(const Problem& problem, const Placement& placement);
 Bytes bytes_at_stake(const Problem& problem);
 

@@ -34,7 +34,9 @@ Island make_island(const Problem& problem, const std::vector<BufferId>& members)
               .align = b.align.count(),
               .value = b.saves.count(),
               .room = round_up(b.size.count(), unit),
-              .fixed = b.fixed.value_or(Bytes(-1)).count()};
+              .fixed = b.fixed.value_or(Bytes(-1)).count(),
+              .tensor = b.tensor,
+              .suite = b.suite};
     const int64_t highest = (island.capacity - item.size) / unit * unit;
     island.height = std::max(island.height, highest + item.room);
     for (const BufferId parent : b.in_place_parents) {
@@ -50,6 +52,12 @@ Island make_island(const Problem& problem, const std::vector<BufferId>& members)
 }
 
 }  // namespace
+
+Choices choices_of(const Island& island) {
+  Choices choices;
+  for (const Item& item : island.items) choices.add(item.begin, item.end, item.tensor, item.suite);
+  return choices;
+}
 
 std::vector<Island> cut_islands(const Problem& problem, const std::vector<BufferId>& chosen) {
   std::vector<BufferId> by_begin;

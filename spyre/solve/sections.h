@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "spyre/solve/choices.h"
 #include "spyre/solve/problem.h"
 
 namespace spyre::solve {
@@ -16,6 +17,8 @@ struct Item {
   int64_t size, align, value;
   int64_t room;               ///< size rounded up to the island's unit: nobody else can use the rest
   int64_t fixed = -1;         ///< offset, or -1
+  int tensor = -1;            ///< alternatives share one and a section
+  int suite = -1;             ///< kept together or not at all
   std::vector<int> parents;   ///< items whose slot it may take over
   std::vector<int> children;  ///< items that may take over its slot
 };
@@ -32,8 +35,17 @@ struct Island {
   std::vector<Item> items;
 };
 
+/// Whether at most one of two items is kept.
+inline bool are_alternatives(const Item& a, const Item& b) {
+  const bool together = a.suite >= 0 && a.suite == b.suite;
+  return a.tensor >= 0 && a.tensor == b.tensor && !together && a.begin < b.end && b.begin < a.end;
+}
+
+/// What the items of an island have to do with each other besides room.
+Choices choices_of(const Island& island);
+
 /// The buffers `chosen` (none barred) as islands, in the order of time. Chosen buffers that could never fit
-/// are left out.
+/// are left out. Members of a suite share steps, so that a suite lies in one island.
 std::vector<Island> cut_islands(const Problem& problem, const std::vector<BufferId>& chosen);
 
 }  // namespace spyre::solve

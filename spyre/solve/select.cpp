@@ -19,6 +19,8 @@ constexpr double kWhole = 1e-9;
 /// Whether a packing with `b` but without `a` is never better than the one with `a` in b's place.
 bool dominates(const Item& a, const Item& b, bool first_of_twins) {
   const bool free = a.fixed < 0 && b.fixed < 0 && b.parents.empty() && b.children.empty();
+  // What takes a place in another's stead must be free to come, and the other free to go.
+  if (b.suite >= 0 || a.suite >= 0 || (a.tensor >= 0 && a.tensor != b.tensor)) return false;
   const bool inside = a.begin >= b.begin && a.end <= b.end && a.size <= b.size && b.align % a.align == 0;
   if (!free || !inside || a.value < b.value) return false;
   const bool twins = a.begin == b.begin && a.end == b.end && a.size == b.size && a.align == b.align &&
@@ -33,6 +35,7 @@ Selection::Selection(const Island& island, SelectTricks tricks)
       tricks_(tricks),
       packer_(island, tricks.pack),
       fluid_(island.sections, island.height),
+      choices_(choices_of(island)),
       whole_(island) {
   const int n = std::ssize(island.items);
   fate_.assign(n, Fate::kOpen);
@@ -43,6 +46,14 @@ Selection::Selection(const Island& island, SelectTricks tricks)
   value_unit_ = std::max<int64_t>(1, unit);
   implied_.resize(n);
   implying_.resize(n);
+  suite_of_.resize(n);
+  for (int a = 0; a < n && !choices_.empty(); ++a) {
+    for (int b = 0; b < n; ++b) {
+      const Item &one = island.items[a], &other = island.items[b];
+      if (a < b && are_alternatives(one, other)) cores_.push_back({{a, b}, true});
+      if (a != b && one.suite >= 0 && one.suite == other.suite) suite_of_[a].push_back(b);
+    }
+  }
   for (int a = 0; a < n && tricks.dominance; ++a) {
     for (int b = 0; b < n; ++b) {
       if (a == b || !dominates(island.items[a], island.items[b], a < b)) continue;
@@ -112,7 +123,8 @@ bool Selection::decide(int item, Fate fate) {
   for (const int other : fate == Fate::kIn ? implied_[item] : implying_[item]) {
     if (!decide(other, fate)) return false;
   }
-  return true;
+  return std::all_of(suite_of_[item].begin(), suite_of_[item].end(),
+                     [&](int other) { return decide(other, fate); });
 }
 
 void Selection::undo_to(size_t mark) {
@@ -172,10 +184,19 @@ void Selection::relax(Deadline& deadline) {
   deadline.spend(fluid_.work() + 4 * std::ssize(items));
 }
 
-/// The relaxation's bound, less what known cores take off it: of each core one item must go.
+/// The relaxation's bound, less what alternatives and suites take off it, and known cores: of each core one
+/// item must go.
 int64_t Selection::bound() const {
   double bound = fluid_.bound();
   std::vector<bool> counted(island_.items.size(), false);
+  if (!choices_.empty()) {
+    std::vector<double> open(island_.items.size(), 0);
+    for (size_t i = 0; i < open.size(); ++i) {
+      counted[i] = island_.items[i].tensor >= 0 || island_.items[i].suite >= 0;
+      if (fate_[i] == Fate::kOpen) open[i] = fluid_.surplus(i);
+    }
+    bound -= choices_.excess(open);
+  }
   for (const Core& core : cores_) {
     double least = 1e300;
     for (const int i : core.items) {
@@ -218,11 +239,34 @@ int Selection::fractional_item() const {
   return best;
 }
 
+/// An open item that the relaxation keeps together with an alternative of it, or -1.
+int Selection::rival_item() const {
+  for (const Core& core : cores_) {
+    if (core.items.size() != 2 ||
+        !are_alternatives(island_.items[core.items[0]], island_.items[core.items[1]]))
+      continue;
+    const bool both = std::all_of(core.items.begin(), core.items.end(),
+                                  [&](int i) { return fate_[i] == Fate::kOpen && fluid_.kept(i) > 0.5; });
+    if (both) return core.items[fluid_.surplus(core.items[0]) >= fluid_.surplus(core.items[1]) ? 0 : 1];
+  }
+  return -1;
+}
+
 const Selection::Core* Selection::violated_core(const std::vector<bool>& kept) const {
   for (const Core& core : cores_) {
     if (std::all_of(core.items.begin(), core.items.end(), [&](int i) { return kept[i]; })) return &core;
   }
   return nullptr;
+}
+
+/// An open member of a suite of which only a part is kept, or -1.
+int Selection::half_kept_suite(const std::vector<bool>& kept) const {
+  for (int i = 0; i < std::ssize(island_.items); ++i) {
+    for (const int other : suite_of_[i]) {
+      if (kept[i] && !kept[other]) return i;
+    }
+  }
+  return -1;
 }
 
 int Selection::undecided_of(const Core& core) const {
@@ -285,7 +329,8 @@ void Selection::explore(Deadline& deadline) {
       if (!fix_by_surplus()) break;
       if (decided_.size() > before) continue;
     }
-    const int cut = fractional_item();
+    int cut = fractional_item();
+    if (cut < 0) cut = rival_item();
     if (cut >= 0 && !relax_whole(deadline)) {
       branch(cut, fluid_.kept(cut) >= 0.5 ? Fate::kIn : Fate::kOut, deadline);
       break;
@@ -298,6 +343,10 @@ void Selection::explore(Deadline& deadline) {
     }
     if (const Core* core = violated_core(kept)) {
       branch(undecided_of(*core), Fate::kOut, deadline);
+      break;
+    }
+    if (const int half = half_kept_suite(kept); half >= 0) {
+      branch(half, Fate::kIn, deadline);
       break;
     }
     std::vector<int> set;

@@ -30,6 +30,8 @@ struct SelectTricks {
 ///     relaxation: keep {A, B, C, D}  ->  packer: impossible  ->  core {A, C, D}  ->  {A, B, C}, {B, C, D},
 ///     ...
 ///
+/// Alternatives are cores from the start, and the members of a suite share one fate.
+///
 /// The value of a placement depends only on the set, so the first packing found for a set is as good as any.
 class Selection {
  public:
@@ -69,7 +71,9 @@ class Selection {
   bool fix_by_surplus();
   int64_t whole_values(double bound) const;
   int fractional_item() const;
+  int rival_item() const;
   int undecided_of(const Core& core) const;
+  int half_kept_suite(const std::vector<bool>& kept) const;
   const Core* violated_core(const std::vector<bool>& kept) const;
   void try_set(const std::vector<int>& set, Deadline& deadline);
   std::vector<int> shrink(const std::vector<int>& set, Deadline& deadline);
@@ -80,12 +84,14 @@ class Selection {
   SelectTricks tricks_;
   Packer packer_;
   FluidRelaxation fluid_;
+  Choices choices_;
   WholeRelaxation whole_;
   int64_t value_unit_ = 1;  ///< divides every value, so also every sum
   std::vector<Fate> fate_;
   std::vector<int> decided_;               ///< in order, for undoing
   std::vector<std::vector<int>> implied_;  ///< keeping i makes keeping these worthwhile
   std::vector<std::vector<int>> implying_;
+  std::vector<std::vector<int>> suite_of_;  ///< the other members
   std::vector<Core> cores_;
   std::vector<int64_t> best_offsets_;
   int64_t best_value_ = -1;

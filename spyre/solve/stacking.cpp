@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "spyre/solve/choices.h"
+
 namespace spyre::solve {
 
 Stacking::Stacking(const Problem& problem) : problem_(problem) {
@@ -58,6 +60,11 @@ std::optional<Bytes> Stacking::partner_base(BufferId id) const {
 }
 
 std::optional<Bytes> Stacking::find_offset(BufferId id) const {
+  const auto alternative_placed = [&](BufferId j) {
+    return placement_.offset[j].has_value() && are_alternatives(problem_.buffers[id], problem_.buffers[j]);
+  };
+  if (std::any_of(neighbours_[id].begin(), neighbours_[id].end(), alternative_placed)) return std::nullopt;
+  if (std::any_of(fixed_[id].begin(), fixed_[id].end(), alternative_placed)) return std::nullopt;
   if (const auto base = partner_base(id)) return base;
   Bytes offset;
   for (const BufferId j : neighbours_[id]) {
@@ -70,6 +77,7 @@ std::optional<Bytes> Stacking::find_offset(BufferId id) const {
 Bytes Stacking::stack(const std::vector<BufferId>& order) {
   for (size_t i = 0; i < problem_.buffers.size(); ++i) placement_.offset[i] = problem_.buffers[i].fixed;
   for (const BufferId id : order) placement_.offset[id] = find_offset(id);
+  drop_incomplete(problem_, placement_);
   return bytes_saved(problem_, placement_);
 }
 

@@ -15,7 +15,8 @@ namespace spyre::solve {
 ///                       |   A   ---+
 ///
 /// A buffer may drop onto an in-place partner's base instead when nothing else is in the way. One that would
-/// stick out of the capacity stays off chip and is in nobody's way. Fixed buffers lie there from the start.
+/// stick out of the capacity, or whose alternative lies there, stays off chip and is in nobody's way. Fixed
+/// buffers lie there from the start.
 class Stacking {
  public:
   explicit Stacking(const Problem& problem);

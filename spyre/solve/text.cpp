@@ -81,6 +81,9 @@ Status parse_field(std::string_view field, Line& line, Buffer& b, std::optional<
   } else if (field == "barred") {
     b.barred = line.rest();
     if (b.barred.empty()) return line.error("'barred' needs a reason after it");
+  } else if (field == "tensor" || field == "suite") {
+    SPYRE_ASSIGN_OR_RETURN(const int64_t number, line.number("a number"));
+    (field == "tensor" ? b.tensor : b.suite) = static_cast<int>(number);
   } else if (field == "uses") {
     SPYRE_ASSIGN_OR_RETURN(b.uses, line.number("a count of uses"));
   } else if (field == "size" || field == "align" || field == "saves" || field == "at") {
@@ -91,7 +94,8 @@ Status parse_field(std::string_view field, Line& line, Buffer& b, std::optional<
     if (field == "at") b.fixed = Bytes(bytes);
   } else {
     return line.error(fmt::format(
-        "found '{}', expected live, size, align, uses, saves, input, in_place, at or barred", field));
+        "found '{}', expected live, size, align, uses, saves, input, in_place, at, tensor, suite or barred",
+        field));
   }
   return Status();
 }
@@ -150,6 +154,8 @@ std::string print_buffer(const Problem& problem, const Buffer& b) {
     out += fmt::format("  in_place {}", fmt::join(names, ","));
   }
   if (b.fixed.has_value()) out += fmt::format("  at {}", b.fixed->count());
+  if (b.tensor >= 0) out += fmt::format("  tensor {}", b.tensor);
+  if (b.suite >= 0) out += fmt::format("  suite {}", b.suite);
   if (!b.barred.empty()) out += "  barred " + b.barred;
   return out + "\n";
 }

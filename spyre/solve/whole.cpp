@@ -63,8 +63,8 @@ std::vector<int64_t> WholeRelaxation::advance(Section& section, const std::vecto
   return value;
 }
 
-/// Marks the sets that the section has no room for. Children that begin here need none where a kept parent
-/// hands its slot over.
+/// Marks the sets that hold alternatives, or that the section has no room for. Children that begin here need
+/// none where a kept parent hands its slot over.
 void WholeRelaxation::drop_overfull(int t, const std::vector<Fate>& fate, std::vector<int64_t>& value) const {
   const Section& section = sections_[t];
   int64_t always = 0;
@@ -96,9 +96,23 @@ void WholeRelaxation::drop_overfull(int t, const std::vector<Fate>& fate, std::v
     room.push_back(island_.items[i].room);
     if (t == island_.items[i].begin) add_guest(i);
   }
+  std::vector<uint32_t> rivals(section.live.size(), 0);  // by place: alternatives among the live
+  for (size_t a = 0; a < section.live.size(); ++a) {
+    for (size_t b = 0; b < section.live.size(); ++b) {
+      const bool alternatives =
+          are_alternatives(island_.items[section.live[a]], island_.items[section.live[b]]);
+      if (a != b && alternatives) rivals[a] |= uint32_t{1} << b;
+    }
+  }
+  std::vector<bool> rivalry(value.size(), false);
   std::vector<int64_t> load(value.size(), always);
   for (uint32_t set = 0; set < value.size(); ++set) {
-    if (set != 0) load[set] = load[set & (set - 1)] + room[std::countr_zero(set)];
+    if (set != 0) {
+      const int lowest = std::countr_zero(set);
+      load[set] = load[set & (set - 1)] + room[lowest];
+      rivalry[set] = rivalry[set & (set - 1)] || (rivals[lowest] & set) != 0;
+      if (rivalry[set]) value[set] = kNever;
+    }
     if (value[set] == kNever || load[set] <= island_.height) continue;
     if (load[set] - most_handed_over(set, guests, hosts) > island_.height) value[set] = kNever;
   }

@@ -9,7 +9,8 @@
 
 namespace spyre::solve {
 
-/// The set of greatest value that every section has room for: buffers stay whole, but may lie in pieces.
+/// The set of greatest value that every section has room for: buffers stay whole, but may lie in pieces. It
+/// holds no alternatives, but perhaps a part of a suite.
 ///
 /// A tighter bound than the fluid one, found by walking the sections with a table of all subsets of the open
 /// items live there:

@@ -30,6 +30,12 @@ keep_sum_order: bool = _flag("SPYRE_KEEP_SUM_ORDER", True)
 lx_planner_relayout: bool = _flag("SPYRE_LX_PLANNER_RELAYOUT", True)
 """Cores that share a buffer in different divisions may exchange it over the ring."""
 
+lx_planner_eviction: bool = _flag("SPYRE_LX_PLANNER_EVICTION", True)
+"""Buffers that rest may leave the scratchpad and be fetched again when that saves traffic."""
+
+lx_planner_reorder: bool = _flag("SPYRE_LX_PLANNER_REORDER", True)
+"""Operations may run in another order when more fits into the scratchpad then."""
+
 lx_boundary_clones: bool = _flag("LX_BOUNDARY_CLONES", True)
 """Inputs may be copied into the scratchpad, and results out of it."""
 
@@ -63,6 +69,8 @@ def overrides() -> dict[str, str]:
         "CO_OPTIMIZING_LX_PLANNING": "co_optimizing_lx_planning",
         "SPYRE_KEEP_SUM_ORDER": "keep_sum_order",
         "SPYRE_LX_PLANNER_RELAYOUT": "lx_planner_relayout",
+        "SPYRE_LX_PLANNER_EVICTION": "lx_planner_eviction",
+        "SPYRE_LX_PLANNER_REORDER": "lx_planner_reorder",
         "LX_BOUNDARY_CLONES": "lx_boundary_clones",
         "SPYRE_BUNDLE_OPS": "bundle_ops",
         "SPYRE_NON_TERMINAL": "non_terminal",

@@ -79,10 +79,6 @@ const CoreView* ResidencyJudge::intern(const CoreView& view) const {
   return &*views_.insert(view).first;
 }
 
-void ResidencyJudge::refuse_relayout(BufferId buffer, const CoreView& view) {
-  refused_[buffer].push_back(view);
-}
-
 std::vector<TouchView> ResidencyJudge::touches_of(BufferId buffer) const {
   std::vector<TouchView> touches;
   for (const BufferTouch& touch : access_.touches[at(buffer)]) {
@@ -139,16 +135,14 @@ std::string ResidencyJudge::bar_of(const BufferTouch& touch) const {
   return "";
 }
 
-bool ResidencyJudge::can_shuffle(BufferId id, const CoreView& from, const CoreView& to) const {
-  const auto refused = refused_.find(id);
-  if (refused != refused_.end() &&
-      std::find(refused->second.begin(), refused->second.end(), to) != refused->second.end())
-    return false;
-  return can_copy(id, from) && can_copy(id, to);
+// Equal views: every core copies its own part. Different ones: a shuffle.
+bool ResidencyJudge::can_copy(BufferId id, const CoreView& from, const CoreView& to) const {
+  if (&from == &to && from.shared()) return false;
+  return can_divide_copy(id, from) && can_divide_copy(id, to);
 }
 
 // Whether a copy of the whole buffer can be divided so that every core has the part that this view gives it.
-bool ResidencyJudge::can_copy(BufferId id, const CoreView& view) const {
+bool ResidencyJudge::can_divide_copy(BufferId id, const CoreView& view) const {
   const auto [known, fresh] = copies_.try_emplace(std::pair(id, &view), false);
   if (!fresh) return known->second;
   const auto [model, asked] = copy_models_.try_emplace(id);
@@ -160,13 +154,14 @@ bool ResidencyJudge::can_copy(BufferId id, const CoreView& view) const {
   return known->second;
 }
 
-// Who fetches a graph input: the cores of the reader that moves most of it without sharing, else all of them.
-const CoreView* ResidencyJudge::input_origin(BufferId id, std::span<const TouchView> touches,
-                                             std::optional<int64_t> home) const {
+// Who fetches a buffer from device memory: the cores of the reader that moves most of it without sharing,
+// else all of them.
+const CoreView* ResidencyJudge::fetched_origin(BufferId id, std::span<const TouchView> touches,
+                                               const Asked& asked, std::optional<int64_t> home) const {
   const CoreView* origin = nullptr;
   Bytes most;
   const TouchView* widest = nullptr;
-  for (size_t i = 0; i < touches.size(); ++i) {
+  for (size_t i = asked.first; i < touches.size() && i <= asked.last; ++i) {
     const TouchView& touch = touches[i];
     const BufferTouch& where = access_.touches[at(id)][i];
     if (touch.view == nullptr || !bar_of(where).empty() || elsewhere(where, home)) continue;
@@ -183,42 +178,54 @@ const CoreView* ResidencyJudge::input_origin(BufferId id, std::span<const TouchV
   return origin;
 }
 
-// Where LX keeps nothing across bundles, the only one in which a buffer can be there: the one that makes it,
-// or, of an input, the one that reads most of it.
-std::optional<int64_t> ResidencyJudge::home_bundle(BufferId id, std::span<const TouchView> seen) const {
+bool ResidencyJudge::elsewhere(const BufferTouch& touch, std::optional<int64_t> home) const {
+  return home && graph_.nodes[touch.node].bundle != *home;
+}
+
+// Where LX keeps nothing across bundles, the only one in which what is asked for can be there: the one that
+// makes the buffer, or, where it is fetched, the one that reads most of it.
+std::optional<int64_t> ResidencyJudge::home_bundle(BufferId id, std::span<const TouchView> seen,
+                                                   const Asked& asked) const {
   if (rules_.across_bundles) return std::nullopt;
   const std::vector<BufferTouch>& touches = access_.touches[at(id)];
   const auto bundle = [&](const BufferTouch& touch) { return graph_.nodes[touch.node].bundle; };
-  if (!graph_.buffers[at(id)].is_input) return bundle(touches.front());
+  if (!graph_.buffers[at(id)].is_input && asked.first == 0) return bundle(touches.front());
   std::map<int64_t, Bytes> moved;
-  for (size_t i = 0; i < touches.size(); ++i) moved[bundle(touches[i])] += seen[i].moved;
+  for (size_t i = asked.first; i < touches.size() && i <= asked.last; ++i)
+    moved[bundle(touches[i])] += seen[i].moved;
   return std::max_element(moved.begin(), moved.end(),
                           [](const auto& a, const auto& b) { return a.second < b.second; })
       ->first;
 }
 
-Residency ResidencyJudge::judge(BufferId id, std::span<const TouchView> seen) const {
+Residency ResidencyJudge::judge(BufferId id, std::span<const TouchView> seen, const Asked& asked) const {
   const Buffer& buffer = graph_.buffers[at(id)];
   const std::vector<BufferTouch>& touches = access_.touches[at(id)];
-  Residency residency{.clone = buffer.is_input};
+  const bool fetched = buffer.is_input || asked.first > 0;
+  const size_t end = std::min(asked.last, touches.size() - 1) + 1;
+  const bool given_up = !touches.empty() && end < touches.size();
+  Residency residency{.clone = fetched};
   const Bytes whole = buffer.layout ? buffer.layout->byte_size().value() : Bytes(0);
   residency.per_core = whole;
   const auto bar = [&](std::string reason) {
     residency.barred = std::move(reason);
     residency.direct.clear(), residency.relayouts.clear(), residency.off_chip.clear();
     residency.per_core = whole;
-    residency.saves = Bytes(0);
+    residency.saves = residency.pays = Bytes(0);
     return residency;
   };
   if (const auto barred = bars_.find(id); barred != bars_.end()) return bar(barred->second);
 
-  const std::optional<int64_t> home = home_bundle(id, seen);
-  const CoreView* origin = buffer.is_input ? input_origin(id, seen, home) : nullptr;
+  const std::optional<int64_t> home = home_bundle(id, seen, asked);
+  const CoreView* origin = fetched ? fetched_origin(id, seen, asked, home) : nullptr;
   size_t last_write = 0;
   Bytes written, saved;
   for (size_t i = 0; i < touches.size(); ++i) {
     if (!touches[i].writes) continue;
     const std::string& node = graph_.nodes[touches[i].node].name;
+    last_write = touches[i].node;
+    if (fetched ? i >= asked.first : i >= end) return bar(fmt::format("written by '{}' meanwhile", node));
+    if (fetched) continue;
     if (elsewhere(touches[i], home)) return bar(fmt::format("written in another bundle by '{}'", node));
     if (seen[i].view == nullptr) return bar(fmt::format("{} in '{}'", seen[i].reason, node));
     if (origin != nullptr && origin != seen[i].view) {
@@ -226,7 +233,6 @@ Residency ResidencyJudge::judge(BufferId id, std::span<const TouchView> seen) co
                              seen[i].view->to_string(), node));
     }
     origin = seen[i].view;
-    last_write = touches[i].node;
     written += seen[i].moved;
   }
   if (origin == nullptr) return bar("partial or offset access");
@@ -235,13 +241,16 @@ Residency ResidencyJudge::judge(BufferId id, std::span<const TouchView> seen) co
     if (residency.off_chip.empty()) residency.why_off_chip = std::move(reason);
     residency.off_chip.push_back(touch);
   };
-  for (size_t i = 0; i < touches.size(); ++i) {
+  for (size_t i = asked.first; i < end; ++i) {
     const BufferTouch& touch = touches[i];
     const std::string& node = graph_.nodes[touch.node].name;
     if (touch.writes) {
       residency.direct.push_back(touch);
       continue;
     }
+    const bool on_ring =
+        std::find(asked.off_ring.begin(), asked.off_ring.end(), seen[i].view) == asked.off_ring.end();
+    bool direct = false;
     if (std::string reason = bar_of(touch); !reason.empty()) {
       leave(touch, std::move(reason));
     } else if (elsewhere(touch, home)) {
@@ -251,8 +260,8 @@ Residency ResidencyJudge::judge(BufferId id, std::span<const TouchView> seen) co
     } else if (seen[i].view == origin) {
       residency.direct.push_back(touch);
       saved += seen[i].moved;
-      continue;
-    } else if (!rules_.relayouts || !can_shuffle(id, *origin, *seen[i].view)) {
+      direct = true;
+    } else if (!rules_.relayouts || !on_ring || !can_copy(id, *origin, *seen[i].view)) {
       leave(touch, fmt::format("core division mismatch: {} where it is made, {} in '{}'", origin->to_string(),
                                seen[i].view->to_string(), node));
     } else {
@@ -269,17 +278,20 @@ Residency ResidencyJudge::judge(BufferId id, std::span<const TouchView> seen) co
       relayout->saves += seen[i].moved;
       saved += seen[i].moved;
     }
-    // A copy, on the ring or out, is made of the whole buffer.
-    if (!buffer.is_input && touch.node <= last_write)
+    // A copy, in or out or on the ring, is made of the whole buffer.
+    const bool copied = !direct || given_up || fetched;
+    if (!buffer.is_input && copied && touch.node <= last_write)
       return bar(fmt::format("read by '{}' before it is all written", node));
   }
-  residency.copied_out = !buffer.is_input && (graph_.is_result(id) || !residency.off_chip.empty());
-  const bool out_possible =
-      rules_.copy_out && !origin->shared() && whole_touch(graph_, access_, id) != nullptr;
+  residency.copied_out = !fetched && (given_up || graph_.is_result(id) || !residency.off_chip.empty());
+  const bool out_possible = rules_.copy_out && !origin->shared() && can_copy(id, *origin, *origin);
   if (residency.copied_out && !out_possible)
     return bar(residency.off_chip.empty() ? "graph output" : residency.why_off_chip);
-  residency.saves = buffer.is_input ? saved : residency.copied_out ? saved : saved + written;
-  if (buffer.is_input) {
+  if (fetched && (!rules_.clone_inputs || !can_copy(id, *origin, *origin)))
+    return bar("partial or offset access");
+  residency.saves = fetched || residency.copied_out ? saved : saved + written;
+  residency.pays = fetched || residency.copied_out ? whole : Bytes(0);
+  if (fetched) {
     if (saved <= whole) {
       const bool served = !residency.direct.empty() || !residency.relayouts.empty();
       return bar(served || residency.off_chip.empty() ? "graph input, read once" : residency.why_off_chip);
@@ -293,39 +305,34 @@ Residency ResidencyJudge::judge(BufferId id, std::span<const TouchView> seen) co
   return residency;
 }
 
-std::vector<BufferId> in_place_parents(const Graph& graph, const GraphAccess& access,
-                                       const std::vector<Residency>& residencies, BufferId child) {
-  const Residency& own = residencies[at(child)];
-  if (!own.barred.empty() || graph.buffers[at(child)].is_input) return {};
-  const BufferTouch& write = access.touches[at(child)].front();
+bool lies_alike(const Graph& graph, const GraphAccess& access, const Holding& child, const Holding& parent) {
+  const Residency &own = child.residency, &theirs = parent.residency;
+  if (!own.barred.empty() || own.clone || !theirs.barred.empty() || parent.buffer == child.buffer)
+    return false;
+  const BufferTouch& write = access.touches[at(child.buffer)].front();
   const NormalOp& op = access.ops[write.node];
   const OpInfo* info = find_op(op.op.op);
-  if (info == nullptr || !info->in_place) return {};
+  if (info == nullptr || !info->in_place || theirs.view != own.view) return false;
+  const bool read = std::any_of(theirs.direct.begin(), theirs.direct.end(), [&](const BufferTouch& use) {
+    return use.node == write.node && !use.writes;
+  });
+  if (!read || *graph.buffers[at(parent.buffer)].layout != *graph.buffers[at(child.buffer)].layout)
+    return false;
+  // All of the child is written here, over parts that are not read afterwards.
+  const std::vector<BufferTouch>& touches = access.touches[at(parent.buffer)];
+  return std::none_of(touches.begin(), touches.end(), [&](const BufferTouch& use) {
+    return use.node == write.node && !same_walk(access.access(use), op.output());
+  });
+}
 
-  std::vector<BufferId> parents;
-  for (const Access& input : op.op.inputs) {
-    const BufferId parent = input.buffer;
-    const Residency& residency = residencies[at(parent)];
-    if (!residency.barred.empty() || parent == child || residency.direct.empty()) continue;
-    const std::vector<BufferTouch>& uses = residency.direct;
-    const bool dies_here =
-        uses.back().node == write.node &&
-        std::all_of(residency.relayouts.begin(), residency.relayouts.end(),
-                    [&](const Relayout& r) { return r.readers.front().node <= write.node; });
-    const bool known = std::find(parents.begin(), parents.end(), parent) != parents.end();
-    if (!dies_here || known) continue;
-    if (*graph.buffers[at(parent)].layout != *graph.buffers[at(child)].layout) continue;
-    // All of the child is written here, over parts that are not read afterwards.
-    const bool walks_along = std::all_of(uses.begin(), uses.end(), [&](const BufferTouch& use) {
-      return use.node != write.node || same_walk(access.access(use), op.output());
-    });
-    const bool alone = std::none_of(
-        access.touches[at(parent)].begin(), access.touches[at(parent)].end(), [&](const BufferTouch& use) {
-          return use.node == write.node && !same_walk(access.access(use), op.output());
-        });
-    if (walks_along && alone && residency.view == own.view) parents.push_back(parent);
-  }
-  return parents;
+bool may_take_over(const Graph& graph, const GraphAccess& access, const Holding& child,
+                   const Holding& parent) {
+  if (!lies_alike(graph, access, child, parent)) return false;
+  const size_t write = access.touches[at(child.buffer)].front().node;
+  const Residency& theirs = parent.residency;
+  return theirs.direct.back().node == write &&
+         std::all_of(theirs.relayouts.begin(), theirs.relayouts.end(),
+                     [&](const Relayout& r) { return r.readers.front().node <= write; });
 }
 
 }  // namespace spyre

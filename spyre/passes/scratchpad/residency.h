@@ -1,7 +1,7 @@
 #pragma once
 
+#include <limits>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -22,19 +22,30 @@ struct Relayout {
   Bytes saves;  ///< what its readers would fetch from device memory
 };
 
-/// What it would mean to keep one buffer in LX.
+/// What of a buffer is asked for: touches `first` to `last` of GraphAccess::touches, in LX from the first of
+/// them to the last. All of them by default; less is a *stretch* of its life:
+///
+///     touches   w r r . . . r r      made, read, at rest, read again
+///     stretch   0 . 2                made in LX and copied out; given up after touch 2
+///     stretch             3 4        fetched again before touch 3
+struct Asked {
+  size_t first = 0, last = std::numeric_limits<size_t>::max();
+  std::vector<const CoreView*> off_ring;  ///< interned views whose readers no shuffle is to serve
+};
+
+/// What it would mean to keep one buffer in LX, for all of its life or a stretch of it.
 ///
 ///     made by its writer, or, a graph input, fetched once       ->  `view`: who holds what
 ///       read by nodes divided the same way                           `direct`
 ///       read by nodes divided otherwise, over the ring               `relayouts`
 ///       read by nodes that cannot read LX, or a graph output         `off_chip`, `copied_out`: device memory
-///                                                                    gets a copy, once
+///       read after the stretch                                       gets a copy, once
 ///
 /// Scratchpads are private: a node can read the buffer in LX only when every core finds there exactly the
 /// part it works on.
 struct Residency {
   std::string barred;               ///< why it must stay in device memory; empty: it may live in LX
-  bool clone = false;               ///< a graph input: its copy is meant
+  bool clone = false;               ///< fetched: a copy of a graph input, or of what was made before
   bool copied_out = false;          ///< it is also needed in device memory
   CoreView view;                    ///< of the cores that make it
   std::vector<BufferTouch> direct;  ///< writers, and readers with the same view
@@ -43,6 +54,7 @@ struct Residency {
   std::string why_off_chip;           ///< of the first of them
   Bytes per_core;                     ///< what each core holds; of a barred buffer all of it
   Bytes saves;  ///< device memory traffic of all cores that goes away, relayouts included
+  Bytes pays;   ///< traffic of the copies in and out; already taken off `saves`
 };
 
 /// When LX holds what: node n runs at step 2n + 1, copies that are made just before it at step 2n.
@@ -81,18 +93,14 @@ class ResidencyJudge {
   ResidencyJudge(const Graph& graph, const GraphAccess& access, const ResidencyRules& rules);
 
   /// `touches` are parallel to `GraphAccess::touches` of the buffer; views are those of this judge's
-  /// `intern`.
-  Residency judge(BufferId buffer, std::span<const TouchView> touches) const;
+  /// `intern`. A stretch holds all nodes that write the buffer or none of them, and is barred otherwise.
+  Residency judge(BufferId buffer, std::span<const TouchView> touches, const Asked& asked = {}) const;
   /// The touches of a buffer as the graph is divided now.
   std::vector<TouchView> touches_of(BufferId buffer) const;
 
   const CoreView* intern(const CoreView& view) const;
-  /// From now on no shuffle serves this view of the buffer: there was no room for the copy.
-  void refuse_relayout(BufferId buffer, const CoreView& view);
   /// Whether the buffer stays in device memory however the work is divided.
   bool is_barred(BufferId buffer) const { return bars_.contains(buffer); }
-  /// From now on the buffer stays in device memory.
-  void bar(BufferId buffer, std::string reason) { bars_[buffer] = std::move(reason); }
 
  private:
   struct ViewOrder {
@@ -101,14 +109,12 @@ class ResidencyJudge {
 
   std::string bar_of(BufferId id) const;
   std::string bar_of(const BufferTouch& touch) const;
-  bool can_shuffle(BufferId id, const CoreView& from, const CoreView& to) const;
-  bool can_copy(BufferId id, const CoreView& view) const;
-  const CoreView* input_origin(BufferId id, std::span<const TouchView> touches,
-                               std::optional<int64_t> home) const;
-  std::optional<int64_t> home_bundle(BufferId id, std::span<const TouchView> touches) const;
-  bool elsewhere(const BufferTouch& touch, std::optional<int64_t> home) const {
-    return home && graph_.nodes[touch.node].bundle != *home;
-  }
+  bool can_copy(BufferId id, const CoreView& from, const CoreView& to) const;
+  bool can_divide_copy(BufferId id, const CoreView& view) const;
+  const CoreView* fetched_origin(BufferId id, std::span<const TouchView> touches, const Asked& asked,
+                                 std::optional<int64_t> home) const;
+  std::optional<int64_t> home_bundle(BufferId id, std::span<const TouchView> seen, const Asked& asked) const;
+  bool elsewhere(const BufferTouch& touch, std::optional<int64_t> home) const;
 
   const Graph& graph_;
   const GraphAccess& access_;
@@ -116,14 +122,24 @@ class ResidencyJudge {
   int64_t most_cores_ = 1;  // of any node
   mutable std::set<CoreView, ViewOrder> views_;
   std::map<BufferId, std::string> bars_;
-  std::map<BufferId, std::vector<CoreView>> refused_;
   mutable std::map<BufferId, std::optional<NormalOp>> copy_models_;
   mutable std::map<std::pair<BufferId, const CoreView*>, bool> copies_;
 };
 
-/// Buffers whose slot the child may take over, in operand order: its writer reads them last, element for
-/// element as it writes the child, in an operation that may write over its input.
-std::vector<BufferId> in_place_parents(const Graph& graph, const GraphAccess& access,
-                                       const std::vector<Residency>& residencies, BufferId child);
+/// One way to hold a buffer in LX.
+struct Holding {
+  BufferId buffer = -1;
+  Asked asked;
+  Residency residency;
+};
+
+/// Whether the writer of the child reads the parent, element for element as it writes the child and on the
+/// same cores, in an operation that may write over its input.
+bool lies_alike(const Graph& graph, const GraphAccess& access, const Holding& child, const Holding& parent);
+
+/// Whether the child may take over the slot of the parent: they lie alike, and nobody reads the parent there
+/// later.
+bool may_take_over(const Graph& graph, const GraphAccess& access, const Holding& child,
+                   const Holding& parent);
 
 }  // namespace spyre

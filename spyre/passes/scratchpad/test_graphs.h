@@ -8,6 +8,7 @@
 #include "spyre/passes/assign_layouts.h"
 #include "spyre/passes/divide_nodes.h"
 #include "spyre/passes/eliminate_dead_code.h"
+#include "spyre/passes/scratchpad/test_programs.h"
 #include "spyre/passes/select_ops.h"
 
 /// Graphs as they are when scratchpad planning starts.

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <vector>
+
+#include "spyre/passes/scratchpad/residency.h"
+
+namespace spyre {
+
+/// What an order of nodes would leave outside LX, quickly: every buffer that may live there for its whole
+/// life is there; where that is too much, the one that saves least for its size goes. Loads only, no
+/// addresses, no stretches of lives: a guide for a search, not a plan.
+struct OrderLoss {
+  int64_t off_chip = 0;  ///< bytes that residency would have saved
+  int64_t overload = 0;  ///< bytes beyond the capacity, summed over all steps, before anything goes
+
+  friend auto operator<=>(const OrderLoss&, const OrderLoss&) = default;
+};
+
+class OrderEstimate {
+ public:
+  /// Holdings of whole lives.
+  OrderEstimate(const Graph& graph, const GraphAccess& access, std::vector<Holding> holdings, Bytes capacity,
+                bool in_place);
+
+  /// `order`: nodes in the sequence they run.
+  OrderLoss loss_of(const std::vector<size_t>& order);
+
+  /// Units of work of all calls so far.
+  int64_t work() const { return work_; }
+
+ private:
+  struct Copy {
+    std::vector<size_t> readers;
+    int64_t size;
+  };
+  struct Item {
+    std::vector<size_t> nodes;  // that touch it directly
+    std::vector<size_t> writers;
+    std::vector<Copy> copies;
+    int64_t size, saves;
+    bool clone, copied_out;
+    std::vector<size_t> parents;  // items whose slot it may take over if they end where it begins
+  };
+  struct Piece {
+    size_t item;
+    int64_t begin, end, size;
+  };
+
+  void lay_out(const std::vector<size_t>& order);
+  /// The first step at which what is kept is too much, or -1.
+  int64_t first_overload(const std::vector<bool>& kept);
+
+  std::vector<Item> items_;
+  int64_t capacity_;
+  std::vector<size_t> position_;
+  std::vector<Piece> pieces_;   // of the order at hand; the source of an item before its copies
+  std::vector<size_t> source_;  // by item: its first piece
+  std::vector<int64_t> load_;   // by step
+  int64_t work_ = 0;
+};
+
+}  // namespace spyre

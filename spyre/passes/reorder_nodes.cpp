@@ -1,0 +1,257 @@
+#include "spyre/passes/reorder_nodes.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <set>
+
+#include "spyre/passes/reorder/dependences.h"
+#include "spyre/passes/reorder/order_estimate.h"
+#include "spyre/passes/scratchpad/placement_question.h"
+#include "spyre/passes/scratchpad/plan_cost.h"
+
+namespace spyre {
+namespace {
+
+using Order = std::vector<size_t>;
+
+class OrderSearch {
+ public:
+  OrderSearch(const Dependences& dependences, const GraphAccess& access, OrderEstimate& estimate,
+              int64_t budget)
+      : dependences_(dependences), estimate_(estimate), budget_(budget) {
+    neighbours_.resize(access.ops.size());
+    for (const std::vector<BufferTouch>& touches : access.touches) {
+      std::set<size_t> nodes;
+      for (const BufferTouch& touch : touches) nodes.insert(touch.node);
+      if (nodes.size() > 1) sharing_.emplace_back(nodes.begin(), nodes.end());
+      for (const BufferTouch& a : touches) {
+        for (const BufferTouch& b : touches) {
+          if (a.node != b.node) neighbours_[a.node].insert(b.node);
+        }
+      }
+    }
+  }
+
+  /// Orders worth planning, the most promising first; none that is not expected to beat the program's.
+  std::vector<Order> run() {
+    Order program(neighbours_.size());
+    std::iota(program.begin(), program.end(), size_t{0});
+    const OrderLoss given = loss_of(program);
+    std::vector<std::pair<OrderLoss, Order>> found;
+    for (Order start : {program, branch_by_branch(), freeing_most()}) {
+      OrderLoss loss = climb(start);
+      if (loss < given) found.emplace_back(loss, std::move(start));
+    }
+    std::stable_sort(found.begin(), found.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<Order> orders;
+    for (auto& [loss, order] : found) {
+      if (std::find(orders.begin(), orders.end(), order) == orders.end()) orders.push_back(std::move(order));
+    }
+    return orders;
+  }
+
+  int64_t evaluated() const { return evaluated_; }
+
+ private:
+  OrderLoss loss_of(const Order& order) {
+    ++evaluated_;
+    return estimate_.loss_of(order);
+  }
+
+  bool spent() const { return estimate_.work() >= budget_; }
+
+  // Every node right after the last thing it waits for: the branch of one end to the root, then the next.
+  Order branch_by_branch() const {
+    Order order;
+    std::vector<char> done(neighbours_.size(), 0);
+    const std::function<void(size_t)> visit = [&](size_t node) {
+      if (done[node]) return;
+      done[node] = 1;
+      for (const size_t earlier : dependences_.before[node]) visit(earlier);
+      order.push_back(node);
+    };
+    for (size_t node = 0; node < neighbours_.size(); ++node) {
+      if (dependences_.after[node].empty()) visit(node);
+    }
+    return order;
+  }
+
+  // Of the nodes that may run, the one after which least is at stake.
+  Order freeing_most() {
+    Order order;
+    std::vector<size_t> waits(neighbours_.size());
+    std::set<size_t> ready;
+    for (size_t node = 0; node < waits.size(); ++node) {
+      waits[node] = dependences_.before[node].size();
+      if (waits[node] == 0) ready.insert(node);
+    }
+    while (!ready.empty()) {
+      size_t next = *ready.begin();
+      OrderLoss least;
+      for (const size_t node : ready) {
+        if (ready.size() == 1 || spent()) break;
+        const OrderLoss loss = loss_of(completed(order, node));
+        if (node == *ready.begin() || loss < least) least = loss, next = node;
+      }
+      ready.erase(next);
+      order.push_back(next);
+      for (const size_t later : dependences_.after[next]) {
+        if (--waits[later] == 0) ready.insert(later);
+      }
+    }
+    return order;
+  }
+
+  // The beginning of an order, a node, and the rest as the program has it.
+  Order completed(Order order, size_t node) const {
+    order.push_back(node);
+    std::vector<char> taken(neighbours_.size(), 0);
+    for (const size_t n : order) taken[n] = 1;
+    for (size_t n = 0; n < taken.size(); ++n) {
+      if (!taken[n]) order.push_back(n);
+    }
+    return order;
+  }
+
+  // Moves single nodes, and gathers what shares a buffer, while that makes the order better.
+  OrderLoss climb(Order& order) {
+    OrderLoss least = loss_of(order);
+    bool improved = true;
+    while (improved && least.overload > 0 && !spent()) {
+      improved = false;
+      for (size_t node = 0; node < order.size() && !spent(); ++node)
+        improved = move(node, order, least) || improved;
+      for (const std::vector<size_t>& nodes : sharing_) {
+        if (spent()) break;
+        Order together = gathered(order, nodes);
+        const OrderLoss loss = loss_of(together);
+        if (loss >= least) continue;
+        least = loss;
+        order = std::move(together);
+        improved = true;
+      }
+    }
+    return least;
+  }
+
+  // The order in which, once the first of these nodes has run, the others follow as soon as they may.
+  Order gathered(const Order& order, const std::vector<size_t>& nodes) const {
+    std::vector<char> wanted(order.size(), 0), done(order.size(), 0);
+    for (const size_t node : nodes) wanted[node] = 1;
+    Order together;
+    const std::function<void(size_t)> visit = [&](size_t node) {
+      if (done[node]) return;
+      done[node] = 1;
+      for (const size_t earlier : dependences_.before[node]) visit(earlier);
+      together.push_back(node);
+    };
+    bool first = true;
+    for (const size_t node : order) {
+      if (wanted[node] && first) {
+        first = false;
+        for (const size_t next : order) {
+          if (wanted[next]) visit(next);
+        }
+      }
+      visit(node);
+    }
+    return together;
+  }
+
+  // The best place of one node among the earliest and the latest it may take, and beside what it shares
+  // buffers with.
+  bool move(size_t node, Order& order, OrderLoss& least) {
+    Order without = order;
+    std::erase(without, node);
+    std::vector<size_t> position(order.size());
+    for (size_t i = 0; i < without.size(); ++i) position[without[i]] = i;
+    size_t first = 0, last = without.size();
+    for (const size_t n : dependences_.before[node]) first = std::max(first, position[n] + 1);
+    for (const size_t n : dependences_.after[node]) last = std::min(last, position[n]);
+    std::set<size_t> places = {first, last};
+    for (const size_t n : neighbours_[node]) {
+      for (const size_t place : {position[n], position[n] + 1}) {
+        if (place >= first && place <= last) places.insert(place);
+      }
+    }
+    bool improved = false;
+    for (const size_t place : places) {
+      if (spent()) break;
+      Order moved = without;
+      moved.insert(moved.begin() + static_cast<std::ptrdiff_t>(place), node);
+      const OrderLoss loss = loss_of(moved);
+      if (loss >= least) continue;
+      least = loss;
+      order = std::move(moved);
+      improved = true;
+    }
+    return improved;
+  }
+
+  const Dependences& dependences_;
+  OrderEstimate& estimate_;
+  const int64_t budget_;
+  std::vector<std::set<size_t>> neighbours_;
+  std::vector<std::vector<size_t>> sharing_;  // by buffer that several nodes touch
+  int64_t evaluated_ = 0;
+};
+
+Graph in_order(const Graph& graph, const Order& order) {
+  Graph ordered = graph;
+  for (size_t i = 0; i < order.size(); ++i) ordered.nodes[i] = graph.nodes[order[i]];
+  return ordered;
+}
+
+struct Planned {
+  Bytes traffic;
+  bool all_found_room = false;
+};
+
+Result<Planned> planned(Graph graph, const ScratchpadOptions& options) {
+  SPYRE_ASSIGN_OR_RETURN(const ScratchpadPlan plan, plan_scratchpad(graph, options));
+  SPYRE_ASSIGN_OR_RETURN(const PlanCost cost, cost_of(graph));
+  return Planned{cost.read + cost.written, plan.saved() == plan.at_stake()};
+}
+
+}  // namespace
+
+Json ReorderReport::to_json() const {
+  return {{"before", before.count()}, {"after", after.count()}, {"evaluated", evaluated}, {"moved", moved}};
+}
+
+Result<ReorderReport> reorder_nodes(Graph& graph, const ReorderOptions& options) {
+  SPYRE_ASSIGN_OR_RETURN(const Planned given, planned(graph, options.scratchpad));
+  ReorderReport report{.before = given.traffic, .after = given.traffic};
+  if (given.all_found_room) return report;
+  SPYRE_ASSIGN_OR_RETURN(const GraphAccess access, access_of(graph));
+  const ResidencyJudge judge(graph, access,
+                             {.clone_inputs = options.scratchpad.clone_inputs,
+                              .copy_out = options.scratchpad.copy_out,
+                              .relayouts = options.scratchpad.relayouts});
+  std::vector<Holding> holdings;
+  for (BufferId id = 0; id < std::ssize(graph.buffers); ++id)
+    holdings.push_back({id, {}, judge.judge(id, judge.touches_of(id))});
+  OrderEstimate estimate(graph, access, std::move(holdings), options.scratchpad.capacity,
+                         options.scratchpad.in_place);
+  const Dependences dependences = dependences_of(graph);
+  OrderSearch search(dependences, access, estimate, options.budget);
+  const std::vector<Order> orders = search.run();
+  report.evaluated = search.evaluated();
+  const Graph program = graph;
+  for (const Order& order : orders) {
+    SPYRE_CHECK(keeps(dependences, order), "an order keeps what nodes wait for");
+    Graph ordered = in_order(program, order);
+    SPYRE_ASSIGN_OR_RETURN(const Planned other, planned(ordered, options.scratchpad));
+    if (other.traffic >= report.after) continue;
+    report.after = other.traffic;
+    report.moved = 0;
+    for (size_t i = 0; i < order.size(); ++i) report.moved += order[i] != i;
+    graph = std::move(ordered);
+    if (other.all_found_room) break;
+  }
+  return report;
+}
+
+}  // namespace spyre

@@ -1,0 +1,220 @@
+#include "spyre/passes/scratchpad/placement_question.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace spyre {
+namespace {
+
+constexpr size_t kMostRests = 4;      // of one buffer that are considered: 14 stretches at most
+constexpr size_t kMostRingViews = 3;  // with more, subsets of what the ring serves are not all tried
+
+// Of a barred buffer the time from its first touch to its last, for the reader of the plan.
+solve::Lifetime shown_life(const Residency& residency, const std::vector<BufferTouch>& touches) {
+  if (residency.barred.empty()) return life_of(residency);
+  const auto step = [](const BufferTouch& touch) { return 2 * static_cast<int64_t>(touch.node) + 1; };
+  return {solve::Step(step(touches.front())), solve::Step(step(touches.back()) + 1)};
+}
+
+// What a plan gains by a holding, told apart for the buffer and its copies. It takes all of them: half is the
+// buffer's, so that a solver that looks at one after the other does not leave the source of a copy behind.
+std::vector<Bytes> shares_of(const Residency& residency) {
+  std::vector<Bytes> shares = {residency.saves};
+  Bytes copies;
+  for (const Relayout& relayout : residency.relayouts) copies += relayout.saves;
+  for (const Relayout& relayout : residency.relayouts) {
+    const double part = static_cast<double>(relayout.saves.count()) / static_cast<double>(copies.count());
+    shares.push_back(Bytes(static_cast<int64_t>(part * static_cast<double>(residency.saves.count()) / 2)));
+  }
+  for (size_t i = 1; i < shares.size(); ++i) shares.front() -= shares[i];
+  return shares;
+}
+
+// The touches after which nothing happens to a buffer for at least one node: the longest rests, in order.
+std::vector<size_t> rests_of(const std::vector<BufferTouch>& touches) {
+  std::vector<std::pair<size_t, size_t>> rests;  // nodes of rest, touch before it
+  for (size_t i = 1; i < touches.size(); ++i) {
+    const size_t apart = touches[i].node - touches[i - 1].node;
+    if (apart > 1) rests.emplace_back(apart - 1, i - 1);
+  }
+  std::stable_sort(rests.begin(), rests.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  if (rests.size() > kMostRests) rests.resize(kMostRests);
+  std::vector<size_t> before;
+  for (const auto& rest : rests) before.push_back(rest.second);
+  std::sort(before.begin(), before.end());
+  return before;
+}
+
+class Questioner {
+ public:
+  Questioner(const Graph& graph, const GraphAccess& access, const ResidencyJudge& judge,
+             const std::vector<std::vector<TouchView>>& seen, const QuestionOptions& options)
+      : graph_(graph), access_(access), judge_(judge), seen_(seen), options_(options) {
+    question_.problem.capacity = options.capacity;
+  }
+
+  PlacementQuestion ask() {
+    for (const BufferId id : by_first_touch()) {
+      const size_t first = question_.holdings.size();
+      hold(id, {});
+      if (options_.full && question_.holdings.back().residency.barred.empty()) hold_otherwise(id);
+      const bool choice = question_.holdings.size() > first + 1;
+      for (size_t h = first; h < question_.holdings.size(); ++h)
+        add_candidates(h, h - first, choice ? id : -1);
+    }
+    if (options_.in_place) add_parents();
+    return std::move(question_);
+  }
+
+ private:
+  const std::vector<BufferTouch>& touches(BufferId id) const {
+    return access_.touches[static_cast<size_t>(id)];
+  }
+
+  std::vector<BufferId> by_first_touch() const {
+    std::vector<BufferId> order;
+    for (BufferId id = 0; id < std::ssize(graph_.buffers); ++id) {
+      if (!touches(id).empty()) order.push_back(id);
+    }
+    std::stable_sort(order.begin(), order.end(), [&](BufferId a, BufferId b) {
+      return touches(a).front().node < touches(b).front().node;
+    });
+    return order;
+  }
+
+  void hold(BufferId id, Asked asked) {
+    Residency residency = judge_.judge(id, seen_[static_cast<size_t>(id)], asked);
+    question_.holdings.push_back({id, std::move(asked), std::move(residency)});
+  }
+
+  // The last holding again, with fewer readers served over the ring: some subset of the views.
+  void hold_with_less_ring() {
+    const Holding full = question_.holdings.back();
+    const std::vector<Relayout>& relayouts = full.residency.relayouts;
+    if (relayouts.empty()) return;
+    const size_t views = relayouts.size();
+    std::vector<std::vector<bool>> refusals = {std::vector<bool>(views, true)};
+    if (views <= kMostRingViews) {
+      for (size_t set = 1; set + 1 < (size_t{1} << views); ++set) {
+        std::vector<bool> refused(views);
+        for (size_t v = 0; v < views; ++v) refused[v] = (set >> v & 1) != 0;
+        refusals.push_back(std::move(refused));
+      }
+    }
+    for (const std::vector<bool>& refused : refusals) {
+      Asked asked = full.asked;
+      for (size_t v = 0; v < views; ++v) {
+        if (refused[v]) asked.off_ring.push_back(judge_.intern(relayouts[v].view));
+      }
+      hold(full.buffer, std::move(asked));
+      drop_last_if_barred();
+    }
+  }
+
+  void drop_last_if_barred() {
+    if (!question_.holdings.back().residency.barred.empty()) question_.holdings.pop_back();
+  }
+
+  void hold_otherwise(BufferId id) {
+    hold_with_less_ring();
+    if (!options_.evictions) return;
+    const std::vector<size_t> rests = rests_of(touches(id));
+    for (size_t from = 0; from <= rests.size(); ++from) {
+      for (size_t to = from; to <= rests.size(); ++to) {
+        if (from == 0 && to == rests.size()) continue;  // the whole life
+        Asked asked;
+        asked.first = from == 0 ? 0 : rests[from - 1] + 1;
+        asked.last = to == rests.size() ? touches(id).size() - 1 : rests[to];
+        hold(id, std::move(asked));
+        if (question_.holdings.back().residency.barred.empty()) {
+          hold_with_less_ring();
+        } else {
+          question_.holdings.pop_back();
+        }
+      }
+    }
+  }
+
+  void add_candidates(size_t h, size_t number, int tensor) {
+    const auto& [id, asked, residency] = question_.holdings[h];
+    const Buffer& buffer = graph_.buffers[static_cast<size_t>(id)];
+    const size_t end = std::min(asked.last, touches(id).size() - 1) + 1;
+    int64_t nodes = 0;
+    for (size_t i = asked.first; i < end; ++i)
+      nodes += i == asked.first || touches(id)[i].node != touches(id)[i - 1].node;
+    const std::vector<Bytes> shares = shares_of(residency);
+    const solve::Lifetime life = shown_life(residency, touches(id));
+    const int suite = residency.relayouts.empty() ? -1 : static_cast<int>(h);
+    const std::string name = number == 0 ? buffer.name : fmt::format("{}@{}", buffer.name, number);
+    question_.candidates.push_back({h, -1});
+    question_.problem.buffers.push_back({.name = name,
+                                         .live = life,
+                                         .size = std::max(residency.per_core, kStickBytes),
+                                         .uses = std::min(nodes, life.length()),
+                                         .input = residency.clone || buffer.fill.has_value(),
+                                         .saves = shares.front(),
+                                         .in_place_parents = {},
+                                         .fixed = {},
+                                         .barred = residency.barred,
+                                         .tensor = tensor,
+                                         .suite = suite});
+    for (size_t i = 0; i < residency.relayouts.size(); ++i) {
+      const Relayout& relayout = residency.relayouts[i];
+      question_.candidates.push_back({h, static_cast<int>(i)});
+      question_.problem.buffers.push_back(
+          {.name = fmt::format("{}#{}", name, i + 1),
+           .live = life_of(relayout),
+           .size = std::max(relayout.per_core, kStickBytes),
+           .uses = std::min<int64_t>(1 + std::ssize(relayout.readers), life_of(relayout).length()),
+           .saves = shares[i + 1],
+           .in_place_parents = {},
+           .fixed = {},
+           .barred = {},
+           .tensor = tensor,
+           .suite = suite});
+    }
+  }
+
+  // Children in the order asked, their parents in operand order.
+  void add_parents() {
+    std::vector<std::vector<size_t>> sources(graph_.buffers.size());  // positions in the problem, by buffer
+    for (size_t i = 0; i < question_.candidates.size(); ++i) {
+      const Candidate& candidate = question_.candidates[i];
+      if (candidate.relayout < 0)
+        sources[static_cast<size_t>(question_.holdings[candidate.holding].buffer)].push_back(i);
+    }
+    for (size_t i = 0; i < question_.candidates.size(); ++i) {
+      const Candidate& candidate = question_.candidates[i];
+      const Holding& child = question_.holdings[candidate.holding];
+      if (candidate.relayout >= 0 || child.residency.clone || !child.residency.barred.empty()) continue;
+      std::vector<int>& parents = question_.problem.buffers[i].in_place_parents;
+      const NormalOp& op = access_.ops[touches(child.buffer).front().node];
+      for (const Access& input : op.op.inputs) {
+        for (const size_t p : sources[static_cast<size_t>(input.buffer)]) {
+          const bool known = std::find(parents.begin(), parents.end(), static_cast<int>(p)) != parents.end();
+          const Holding& parent = question_.holdings[question_.candidates[p].holding];
+          if (!known && may_take_over(graph_, access_, child, parent)) parents.push_back(static_cast<int>(p));
+        }
+      }
+    }
+  }
+
+  const Graph& graph_;
+  const GraphAccess& access_;
+  const ResidencyJudge& judge_;
+  const std::vector<std::vector<TouchView>>& seen_;
+  const QuestionOptions options_;
+  PlacementQuestion question_;
+};
+
+}  // namespace
+
+PlacementQuestion question_of(const Graph& graph, const GraphAccess& access, const ResidencyJudge& judge,
+                              const std::vector<std::vector<TouchView>>& seen,
+                              const QuestionOptions& options) {
+  return Questioner(graph, access, judge, seen, options).ask();
+}
+
+}  // namespace spyre

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <vector>
+
+#include "spyre/passes/scratchpad/residency.h"
+#include "spyre/solve/problem.h"
+
+/// What a solver is asked, and what its answer means.
+///
+/// Every way to hold a buffer is a *holding*; every holding becomes one buffer of the placement problem, and
+/// one more for each copy of it in another division (these are a suite: all or none). Holdings of one buffer
+/// are alternatives where they meet in time.
+///
+///     x, read by 1, 2 and, after a rest, by 7, 8        B: bytes of x, moved by each reader
+///
+///       x      nodes 1..8   saves 3 B     the plain question: keep it, or leave it off chip
+///       x@1    nodes 1..2   saves 1 B     the full question asks for stretches too: x may be given up while
+///       x@2    nodes 7..8   saves 1 B     it rests, and is fetched again
+///
+/// Also in the full question: holdings that serve fewer readers over the ring, so that there is room for the
+/// copies of others.
+namespace spyre {
+
+/// One buffer of the placement problem.
+struct Candidate {
+  size_t holding = 0;
+  int relayout = -1;  ///< index into Residency::relayouts; -1: what is held itself
+};
+
+struct PlacementQuestion {
+  solve::Problem problem;
+  std::vector<Holding> holdings;
+  std::vector<Candidate> candidates;  ///< by buffer of the problem; copies follow their source
+};
+
+struct QuestionOptions {
+  Bytes capacity;
+  bool in_place = true;
+  bool full = false;      ///< more than one holding for a buffer
+  bool evictions = true;  ///< in the full question: stretches of lives
+};
+
+/// Buffers in the order of first touches, the holding of the whole life first. `seen` by buffer, as
+/// ResidencyJudge::touches_of gives it.
+PlacementQuestion question_of(const Graph& graph, const GraphAccess& access, const ResidencyJudge& judge,
+                              const std::vector<std::vector<TouchView>>& seen,
+                              const QuestionOptions& options);
+
+}  // namespace spyre
