@@ -85,7 +85,8 @@ class CopyInserter {
                   .storage = graph_.is_local(from) ? source.storage : 0,
                   .layout = step};
       const BufferId to = graph_.add_buffer(std::move(copy));
-      graph_.nodes.push_back(copy_node(graph_, from, to));
+      graph_.nodes.push_back(
+          copy_node(graph_, from, to, *graph_.buffers[static_cast<size_t>(from)].layout, step));
       from = to;
     }
     return copies_[key] = from;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "spyre/graph/normal_op.h"
@@ -14,14 +15,32 @@ int64_t bytes_of(const DeviceLayout& layout) {
   return bytes.ok() ? bytes.value().count() : 0;
 }
 
-Node copy_node(const Graph& graph, BufferId from, BufferId to) {
+namespace {
+
+bool steps_by(const DeviceLayout& layout, int64_t stride) {
+  return std::find(layout.stride_map.begin(), layout.stride_map.end(), stride) != layout.stride_map.end();
+}
+
+}  // namespace
+
+Node copy_node(const Graph& graph, BufferId from, BufferId to, const DeviceLayout& from_layout,
+               const DeviceLayout& to_layout) {
   const Buffer& source = graph.buffers[static_cast<size_t>(from)];
   Node node{.name = graph.buffers[static_cast<size_t>(to)].name};
   Expr index;
+  int64_t joined = 1;  // positions of the dimensions before that are walked with the next one
   for (size_t d = 0; d < source.size.size(); ++d) {
-    if (source.stride[d] == 0) continue;  // one element, seen many times
-    node.loops.push_back({.name = fmt::format("p{}", d), .extent = walkable_extent(graph, from, d)});
-    index = index + source.stride[d] * Expr::symbol(node.loops.back().name);
+    const int64_t stride = source.stride[d];
+    if (stride == 0) continue;  // one element, seen many times
+    const bool named = steps_by(from_layout, stride) && steps_by(to_layout, stride);
+    const bool dense = d + 1 < source.size.size() && stride == source.size[d + 1] * source.stride[d + 1];
+    if (source.size[d] > 1 && !named && dense) {
+      joined *= source.size[d];
+      continue;
+    }
+    node.loops.push_back({.name = fmt::format("p{}", d), .extent = joined * walkable_extent(graph, from, d)});
+    index = index + stride * Expr::symbol(node.loops.back().name);
+    joined = 1;
   }
   DeviceOp op{
       .op = "identity", .inputs = {{from, index + Expr::constant(source.offset)}}, .output = {to, index}};
@@ -30,7 +49,7 @@ Node copy_node(const Graph& graph, BufferId from, BufferId to) {
 }
 
 bool Conversions::direct(BufferId buffer, const DeviceLayout& from, const DeviceLayout& to) const {
-  const Node node = copy_node(graph_, buffer, buffer);
+  const Node node = copy_node(graph_, buffer, buffer, from, to);
   const std::array<const DeviceLayout*, 2> layouts = {&from, &to};
   return normalize_op(graph_, node, layouts).ok();
 }

@@ -16,8 +16,10 @@ struct Conversion {
   int64_t bytes = 0;                ///< read and written
 };
 
-/// A node that copies the whole buffer, element by element; the layouts of both ends make it what it is.
-Node copy_node(const Graph& graph, BufferId from, BufferId to);
+/// A node that copies the whole buffer, element by element, from one layout to another; they make it what it
+/// is. Dimensions that a layout walks through as one are one loop.
+Node copy_node(const Graph& graph, BufferId from, BufferId to, const DeviceLayout& from_layout,
+               const DeviceLayout& to_layout);
 
 /// Device bytes of a layout.
 int64_t bytes_of(const DeviceLayout& layout);
