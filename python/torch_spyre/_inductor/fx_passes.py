@@ -47,6 +47,7 @@ class AfterAutograd(CustomGraphPass):
     def __call__(self, graph: torch.fx.Graph) -> None:
         import torch_spyre._inductor.customops  # noqa: F401
 
+        index_by_views(graph)
         normalize_in_steps(graph)
         decompose_addmm(graph)
         unflatten_matmuls(graph)
@@ -109,6 +110,59 @@ def normalize_in_steps(graph: torch.fx.Graph) -> None:
             scaled = call(aten.mul.Tensor, call(aten.mul.Tensor, centred, rstd), weight)
             result = call(aten.add.Tensor, scaled, bias)
         _put_in_place_of(graph, node, result)
+
+
+def _counted(node) -> int | None:
+    """How far a tensor counts from zero, by one, along its only axis of more than one position; none: it does not."""
+    if not isinstance(node, torch.fx.Node) or sum(n > 1 for n in _value(node).shape) > 1:
+        return None
+    while isinstance(node, torch.fx.Node):
+        if node.target is torch.ops.prims.iota.default:
+            from_zero = node.kwargs.get("start", 0) == 0 and node.kwargs.get("step", 1) == 1
+            return node.args[0] if from_zero else None
+        same = node.target in (
+            *_VIEWS,
+            aten.unsqueeze.default,
+            aten.permute.default,
+            torch.ops.prims.convert_element_type.default,
+        )
+        same = same or (node.target is aten.add.Tensor and node.args[1] == 0)
+        same = same or (node.target is aten.mul.Tensor and node.args[1] == 1)
+        if not same or _value(node).dtype not in (torch.int32, torch.int64):
+            return None
+        node = node.args[0]
+    return None
+
+
+def index_by_views(graph: torch.fx.Graph) -> None:
+    """x[i, j] with i and j that only count, as in masks of models: x itself, its axes where i and j have theirs."""
+    for node in list(graph.nodes):
+        if node.target is not aten.index.Tensor or not _on_card(node):
+            continue
+        x, indices = node.args
+        shape = list(_value(node).shape)
+        counts = [_counted(i) for i in indices]
+        if len(counts) != _value(x).dim() or None in counts:
+            continue
+        # By axis of x the axis of the result that it becomes; axes of one position become none.
+        to = [next((d - i.dim() for d, n in enumerate(i.shape) if n > 1), None) for i in map(_value, indices)]
+        kept_axes = sorted((d for d, axis in enumerate(to) if axis is not None), key=to.__getitem__)
+        diagonal = len({to[d] for d in kept_axes}) != len(kept_axes)
+        if diagonal or any(count > n for count, n in zip(counts, _value(x).shape, strict=True)):
+            continue
+        with graph.inserting_before(node), _value(node).fake_mode:
+            for d, count in enumerate(counts):
+                if count != _value(x).shape[d]:
+                    x = _insert(graph, node, aten.slice.Tensor, x, d, 0, count)
+            x = _insert(graph, node, aten.squeeze.dims, x, [d for d, axis in enumerate(to) if axis is None])
+            x = _insert(graph, node, aten.permute.default, x, [sorted(kept_axes).index(d) for d in kept_axes])
+            for axis in range(-len(shape), 0):
+                if axis not in to:
+                    x = _insert(graph, node, aten.unsqueeze.default, x, axis + len(shape))
+            x = _insert(graph, node, aten.expand.default, x, shape)
+            if any(user.op == "output" for user in node.users):
+                x = _insert(graph, node, aten.clone.default, x)  # a result of its own
+        _put_in_place_of(graph, node, x)
 
 
 def decompose_addmm(graph: torch.fx.Graph) -> None:
