@@ -129,6 +129,43 @@ def std(x, dim=None, *, correction=None, keepdim=False):
     return torch.sqrt(var_mean(x, dim, correction=correction, keepdim=keepdim)[0])
 
 
+@_form(aten.std_mean.correction)
+def std_mean(x, dim=None, *, correction=None, keepdim=False):
+    var, mean = var_mean(x, dim, correction=correction, keepdim=keepdim)
+    return torch.sqrt(var), mean
+
+
+@_form(aten.linalg_vector_norm.default)
+def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):  # noqa: A002
+    if not _on_card(x) or not x.dtype.is_floating_point or x.numel() == 0 or dtype not in (None, x.dtype):
+        return NotImplemented
+    dims = _dims(x, dim)
+    if ord == 2:
+        return torch.sqrt((x * x).sum(dims, keepdim=keepdim))
+    if ord == 1:
+        return torch.abs(x).sum(dims, keepdim=keepdim)
+    if ord == float("inf"):
+        return torch.abs(x).amax(dims, keepdim=keepdim)
+    if ord == -float("inf"):
+        return torch.abs(x).amin(dims, keepdim=keepdim)
+    return NotImplemented
+
+
+@_form(aten.native_group_norm.default)
+def native_group_norm(x, weight, bias, n, channels, positions, groups, eps):
+    if not _on_card(x) or x.numel() == 0:
+        return NotImplemented
+    rows = x.reshape(n, groups, channels // groups, positions)
+    mean = rows.mean([2, 3], keepdim=True)
+    centred = rows - mean
+    rstd = torch.rsqrt(centred.square().mean([2, 3], keepdim=True) + eps)
+    out = (centred * rstd).reshape(x.shape)
+    shape = [1, channels] + [1] * (x.ndim - 2)
+    out = out if weight is None else out * weight.reshape(shape)
+    out = out if bias is None else out + bias.reshape(shape)
+    return out, mean.reshape(n, groups), rstd.reshape(n, groups)
+
+
 @_form(aten.max.dim)
 def max_dim(x, dim, keepdim=False):
     return torch.amax(x, dim, keepdim), torch.argmax(x, dim, keepdim)
