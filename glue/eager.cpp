@@ -26,11 +26,6 @@ struct EagerRow {
   ResultRule results;
 };
 
-bool eager_enabled() {
-  static const bool enabled = unwrap(read_bool("SPYRE_EAGER"));
-  return enabled;
-}
-
 bool on_card(const at::Tensor& tensor) {
   return tensor.defined() && tensor.device().is_privateuseone();
 }
@@ -48,6 +43,13 @@ struct EagerCall {
     if (value.isTensorList()) {
       for (const at::Tensor& tensor : value.toTensorVector()) {
         add(tensor, is_written);
+      }
+    } else if (value.isOptionalTensorList()) {
+      // Such lists are indices, which PyTorch takes from the CPU, too.
+      for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorList()) {
+        if (tensor.has_value() && on_card(*tensor)) {
+          add(*tensor, is_written);
+        }
       }
     } else if (value.isTensor()) {
       add(value.toTensor(), is_written);
@@ -285,7 +287,7 @@ class EagerOperator final : public c10::OperatorKernel {
       const Arguments arguments(stack->data() + (stack->size() - count), count);
       const EagerCall call = read_call(op.schema(), arguments);
       if (!eager_enabled()) {
-        cpu_fallback(op, stack, "eager kernels are switched off (SPYRE_EAGER=0)");
+        cpu_fallback(op, stack, kEagerIsOff);
         return;
       }
       std::optional<EagerKey> key = eager_key(this, arguments);
@@ -360,6 +362,13 @@ c10::IValue without_data(const c10::IValue& value) {
   if (value.isTensor()) {
     return meta(value.toTensor());
   }
+  if (value.isOptionalTensorList()) {
+    c10::List<std::optional<at::Tensor>> list;
+    for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorList()) {
+      list.push_back(tensor.has_value() ? std::optional(meta(*tensor)) : std::nullopt);
+    }
+    return list;
+  }
   if (!value.isTensorList()) {
     return value.isDevice() ? c10::IValue(c10::Device(c10::kMeta)) : value;
   }
@@ -371,6 +380,11 @@ c10::IValue without_data(const c10::IValue& value) {
 }
 
 }  // namespace
+
+bool eager_enabled() {
+  static const bool enabled = unwrap(read_bool("SPYRE_EAGER"));
+  return enabled;
+}
 
 std::vector<ResultSpec> by_meta(const c10::OperatorHandle& op, Arguments arguments) {
   const at::AutoDispatchBelowADInplaceOrView no_autograd;
@@ -384,6 +398,10 @@ std::vector<ResultSpec> by_meta(const c10::OperatorHandle& op, Arguments argumen
     specs.push_back(spec_of(value.toTensor()));
   }
   return specs;
+}
+
+std::vector<ResultSpec> of_self(const c10::OperatorHandle& /*op*/, Arguments arguments) {
+  return {spec_of(arguments[0].toTensor())};
 }
 
 std::vector<ResultSpec> of_layer_norm(const c10::OperatorHandle& /*op*/, Arguments arguments) {

@@ -12,9 +12,12 @@
 ///                                                   any of them refuses: CPU fallback, counted with the
 ///                                                   reason
 ///
-/// Nothing here goes through Python or Dynamo. The rows are eager_table.def. With the setting SPYRE_EAGER=0, read once,
-/// every row goes to the counted CPU fallback.
+/// Nothing here goes through Python or Dynamo. The rows are eager_table.def. With the setting SPYRE_EAGER=0, read once
+/// (`eager_enabled`), every row goes to the counted CPU fallback.
 namespace spyre::glue {
+
+bool eager_enabled();
+inline constexpr const char* kEagerIsOff = "eager kernels are switched off (SPYRE_EAGER=0)";
 
 /// Registers every row of the table.
 void register_eager(torch::Library& library);

@@ -57,6 +57,16 @@ class Writer {
       }
       return true;
     }
+    if (value.isOptionalTensorList()) {
+      const auto tensors = value.toOptionalTensorList();
+      add(Tag::kTensors, static_cast<int64_t>(tensors.size()));
+      for (const std::optional<at::Tensor>& t : tensors) {
+        if (!tensor(t.value_or(at::Tensor()))) {
+          return false;
+        }
+      }
+      return true;
+    }
     if (value.isInt()) {
       return add(Tag::kInt, value.toInt());
     }

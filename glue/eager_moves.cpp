@@ -1,5 +1,7 @@
 // Operators that move elements: copies, cat, gathers, and patterns made from positions.
 
+#include <ATen/ExpandUtils.h>
+
 #include "glue/eager_recipes.h"
 
 namespace spyre::glue {
@@ -81,6 +83,137 @@ Status index_select(GraphBuilder& graph, Arguments args, std::string_view /*op*/
     position.push_back(d == dim ? NodeBuilder::indirect(row) : node.loop(d));
   }
   node.store(node.load(graph.input(table), position));
+  return Status();
+}
+
+namespace {
+
+/// The positions in x[:, i], and the dimension they are along.
+struct OneIndex {
+  at::Tensor positions;
+  size_t dim = 0;
+
+  size_t rank() const { return static_cast<size_t>(positions.dim()); }
+
+  /// x[:, i] is x with the dimension replaced by those of the index.
+  std::vector<int64_t> selected(const at::Tensor& x) const {
+    std::vector<int64_t> size = x.sizes().vec();
+    const auto at = size.erase(size.begin() + static_cast<std::ptrdiff_t>(dim));
+    size.insert(at, positions.sizes().begin(), positions.sizes().end());
+    return size;
+  }
+
+  /// Where in x the current point of loops over `selected` lies.
+  std::vector<Expr> place(NodeBuilder& node, Value position) const {
+    std::vector<Expr> place;
+    for (size_t d = 0; d < node.output_loops(); ++d) {
+      if (d == dim) {
+        place.push_back(NodeBuilder::indirect(position));
+      }
+      if (d < dim || d >= dim + rank()) {
+        place.push_back(node.loop(d));
+      }
+    }
+    if (dim == node.output_loops()) {
+      place.push_back(NodeBuilder::indirect(position));
+    }
+    return place;
+  }
+
+  Value load(GraphBuilder& graph, NodeBuilder& node) const {
+    std::vector<Expr> at;
+    for (size_t d = 0; d < rank(); ++d) {
+      at.push_back(node.loop(dim + d));
+    }
+    return node.load(graph.input(positions), at);
+  }
+
+  /// The same where negative positions count from the end.
+  Value load_wrapped(GraphBuilder& graph, NodeBuilder& node, int64_t extent) const {
+    const Value given = load(graph, node);
+    const HostType type = node.dtype(given);
+    const Value negative = node.op("lt", {given, node.constant(0, type)});
+    const Value wrapped = node.op("add", {given, node.constant(static_cast<double>(extent), type)});
+    return node.op("where", {negative, wrapped, given});
+  }
+};
+
+Result<OneIndex> one_index(const c10::IValue& indices) {
+  std::optional<OneIndex> found;
+  size_t dim = 0;
+  for (const std::optional<at::Tensor>& index : indices.toOptionalTensorList()) {
+    if (index.has_value() && index->defined()) {
+      if (found.has_value()) {
+        return refuse("more than one index tensor");
+      }
+      if (!index->device().is_privateuseone()) {
+        return refuse("an index that is not on the card");
+      }
+      if (index->scalar_type() != c10::kLong && index->scalar_type() != c10::kInt) {
+        return refuse("a mask as index");
+      }
+      found = OneIndex{*index, dim};
+    }
+    ++dim;
+  }
+  if (!found.has_value()) {
+    return refuse("no index tensor");
+  }
+  return *found;
+}
+
+/// What the result holds where nothing is written: x itself, unless the result is x.
+void start_from(GraphBuilder& graph, const at::Tensor& x) {
+  if (graph.input(x) == graph.result()) {
+    return;
+  }
+  NodeBuilder node = graph.node(graph.result(), x.sizes().vec());
+  node.store(node.load(graph.input(x)));
+}
+
+}  // namespace
+
+Status index(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
+  const at::Tensor& x = args[0].toTensor();
+  SPYRE_TRY(arithmetic_type(x.scalar_type()));
+  SPYRE_ASSIGN_OR_RETURN(const OneIndex index, one_index(args[1]));
+  NodeBuilder node = graph.node(graph.result(), graph.result_size());
+  const Value position = index.load_wrapped(graph, node, x.size(static_cast<int64_t>(index.dim)));
+  node.store(node.load(graph.input(x), index.place(node, position)));
+  return Status();
+}
+
+Status index_copy(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
+  const at::Tensor &x = args[0].toTensor(), &source = args[3].toTensor();
+  SPYRE_TRY(arithmetic_type(x.scalar_type()));
+  const int64_t dim = args[1].toInt() < 0 ? args[1].toInt() + x.dim() : args[1].toInt();
+  const OneIndex index{args[2].toTensor(), static_cast<size_t>(dim)};
+  if (x.dim() == 0 || source.dim() != x.dim() || index.rank() != 1) {
+    return refuse("an index or a source without dimensions");
+  }
+  start_from(graph, x);
+  NodeBuilder node = graph.node(graph.result(), source.sizes().vec());
+  const Value position = index.load(graph, node);
+  node.store(node.load(graph.input(source)), index.place(node, position));
+  return Status();
+}
+
+Status index_put(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
+  const at::Tensor &x = args[0].toTensor(), &values = args[2].toTensor();
+  SPYRE_TRY(arithmetic_type(x.scalar_type()));
+  SPYRE_ASSIGN_OR_RETURN(const OneIndex index, one_index(args[1]));
+  if (args[3].toBool()) {
+    return refuse("an index that adds up what it meets twice");
+  }
+  const bool along = static_cast<int64_t>(index.dim) < x.dim();
+  if (!along || values.scalar_type() != x.scalar_type() ||
+      !at::is_expandable_to(values.sizes(), index.selected(x))) {
+    return refuse("values that are not those of the indexed part");
+  }
+  start_from(graph, x);
+  NodeBuilder node = graph.node(graph.result(), index.selected(x));
+  const Value position = index.load_wrapped(graph, node, x.size(static_cast<int64_t>(index.dim)));
+  node.store(operand(graph, node, args[2], host_type_of(x.scalar_type())), index.place(node, position));
   return Status();
 }
 

@@ -29,6 +29,8 @@ using ResultRule = std::vector<ResultSpec> (*)(const c10::OperatorHandle& op, Ar
 /// PyTorch's own rule: the operator runs on tensors without data. Raises what PyTorch raises for bad
 /// arguments.
 std::vector<ResultSpec> by_meta(const c10::OperatorHandle& op, Arguments args);
+/// Of operators that write into their first argument and have no rule in PyTorch.
+std::vector<ResultSpec> of_self(const c10::OperatorHandle& op, Arguments args);
 /// Of native_layer_norm: the statistics have the dtype of the input, as on the CPU.
 std::vector<ResultSpec> of_layer_norm(const c10::OperatorHandle& op, Arguments args);
 std::vector<ResultSpec> of_rms_norm(const c10::OperatorHandle& op, Arguments args);
@@ -105,6 +107,9 @@ Status concatenate(GraphBuilder& graph, Arguments args, std::string_view op);
 Status stack(GraphBuilder& graph, Arguments args, std::string_view op);
 Status triangle(GraphBuilder& graph, Arguments args, std::string_view op);  ///< op: le (tril), ge (triu)
 Status index_select(GraphBuilder& graph, Arguments args, std::string_view op);
+Status index(GraphBuilder& graph, Arguments args, std::string_view op);  ///< x[:, i]: one tensor of positions
+Status index_copy(GraphBuilder& graph, Arguments args, std::string_view op);
+Status index_put(GraphBuilder& graph, Arguments args, std::string_view op);  ///< x[:, i] = values
 Status embedding(GraphBuilder& graph, Arguments args, std::string_view op);
 Status arange(GraphBuilder& graph, Arguments args, std::string_view op);
 

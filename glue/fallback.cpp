@@ -34,6 +34,16 @@ std::atomic<int>& mode_override() {
   return mode;
 }
 
+struct Forms {
+  int depth = 0;
+  std::optional<std::string> refusal;
+};
+
+Forms& forms() {
+  thread_local Forms mine;
+  return mine;
+}
+
 bool is_spyre(const at::Tensor& tensor) {
   return tensor.defined() && tensor.device().type() == c10::kPrivateUse1;
 }
@@ -234,7 +244,25 @@ class Call {
 
 }  // namespace
 
+FormScope::FormScope() {
+  if (forms().depth++ == 0) {
+    forms().refusal.reset();
+  }
+}
+
+FormScope::~FormScope() {
+  --forms().depth;
+}
+
+std::optional<std::string> FormScope::refusal() const {
+  return forms().refusal;
+}
+
 void cpu_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::string& reason) {
+  if (forms().depth > 0) {
+    forms().refusal = c10::toString(op.operator_name()) + ": " + reason;
+    TORCH_CHECK(false, *forms().refusal);
+  }
   Call(op, stack, reason).run(op);
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace spyre::glue {
@@ -21,6 +22,24 @@ namespace spyre::glue {
 void cpu_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::string& reason);
 /// The same for operators without a row in eager_table.def.
 void cpu_fallback_without_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+
+/// While one lives on this thread, an operator that would go to the CPU raises instead, and the scope knows why: an
+/// operator written in terms of others (python/torch_spyre/eager_forms.py) runs on the card as a whole or on the CPU
+/// as a whole. Half and half would round where neither does, and be counted under other names.
+///
+///     var(x) = mean, sub, square, sum      sub refused: one fallback, of var, "aten::sub.Tensor: ..."
+///
+/// Scopes nest; a refusal ends all of them.
+class FormScope {
+ public:
+  FormScope();
+  ~FormScope();
+  FormScope(const FormScope&) = delete;
+  FormScope& operator=(const FormScope&) = delete;
+
+  /// The operator refused in this scope, with the reason.
+  std::optional<std::string> refusal() const;
+};
 
 /// Raises PyTorch's usual error when the tensors of one call are on two devices.
 void require_one_device(c10::Device first, c10::Device other);

@@ -12,4 +12,5 @@ PYBIND11_MODULE(_C, module) {
   spyre::glue::bind_launch(module);
   spyre::glue::bind_opspec(module);
   spyre::glue::bind_memory(module);
+  spyre::glue::bind_forms(module);
 }

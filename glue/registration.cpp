@@ -22,11 +22,8 @@ constexpr const char* kFallbackBeforeDefault[] = {
     "as_strided_scatter",
     "copy",
     "diagonal_scatter",
-    "select_scatter",
-    "slice_scatter",
     // The default composes several operators, each of which rounds; the CPU's kernel rounds once.
     "addr",
-    "native_group_norm",
 };
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {

@@ -29,7 +29,16 @@ def register() -> None:
 
     import torch
 
-    from torch_spyre import _C, _device_module, _inductor, _patches, _safetensors, _tensor_methods, fallback
+    from torch_spyre import (
+        _C,
+        _device_module,
+        _inductor,
+        _patches,
+        _safetensors,
+        _tensor_methods,
+        eager_forms,
+        fallback,
+    )
 
     _C._apply_settings()
     torch.utils.rename_privateuse1_backend("spyre")
@@ -39,6 +48,7 @@ def register() -> None:
     _safetensors.install()
     _tensor_methods.install()
     fallback.install()
+    eager_forms.install()
     _inductor.install()
     _registered = True
     for name in _C.ignored_settings():

@@ -33,8 +33,7 @@ _define(
 
 
 def _causal_mask(rows: int, columns: int, dtype, device):
-    allowed = torch.ones(rows, columns, dtype=torch.bool).tril()
-    return torch.zeros(rows, columns, dtype=dtype).masked_fill(~allowed, torch.finfo(dtype).min).to(device)
+    return torch.full((rows, columns), torch.finfo(dtype).min, dtype=dtype, device=device).triu(1)
 
 
 _define(

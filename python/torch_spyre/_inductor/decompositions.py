@@ -29,6 +29,9 @@ _KEPT = (
 
 _ours: dict = {}
 
+# Decompositions of PyTorch's that are not in Inductor's table, and whose operators Inductor does not lower.
+_PYTORCHS = {aten.flip.default: lambda x, dims: torch.ops.prims.rev(x, list(dims))}
+
 # Whole numbers up to here are exact in the card's 16-bit format.
 _EXACT = 1024
 
@@ -52,8 +55,22 @@ def _table() -> dict:
     for packet in _KEPT:
         for overload in packet.overloads():
             table.pop(getattr(packet, overload), None)
-    table.update(_ours)
+    for op, form in _ours.items():
+        table[op] = _or_pytorchs(form, table.get(op, _PYTORCHS.get(op)))
     return table
+
+
+def _or_pytorchs(form, pytorchs):
+    """PyTorch's decomposition where ours declines. Without one the operator stays, for Inductor's own lowering."""
+    if pytorchs is None:
+        return form
+
+    @functools.wraps(form)
+    def either(*args, **kwargs):
+        result = form(*args, **kwargs)
+        return pytorchs(*args, **kwargs) if result is NotImplemented else result
+
+    return either
 
 
 def table() -> dict:
@@ -101,7 +118,7 @@ def fused_rms_norm(x, normalized_shape, weight, eps):
 
 
 def _dims(x, dim) -> list[int]:
-    if dim is None:
+    if dim is None or x.dim() == 0:
         return list(range(x.dim()))
     return [dim] if isinstance(dim, int) else list(dim)
 
@@ -127,6 +144,43 @@ def var(x, dim=None, *, correction=None, keepdim=False):
 @_form(aten.std.correction)
 def std(x, dim=None, *, correction=None, keepdim=False):
     return torch.sqrt(var_mean(x, dim, correction=correction, keepdim=keepdim)[0])
+
+
+@_form(aten.std_mean.correction)
+def std_mean(x, dim=None, *, correction=None, keepdim=False):
+    var, mean = var_mean(x, dim, correction=correction, keepdim=keepdim)
+    return torch.sqrt(var), mean
+
+
+@_form(aten.linalg_vector_norm.default)
+def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):  # noqa: A002
+    if not _on_card(x) or not x.dtype.is_floating_point or x.numel() == 0 or dtype not in (None, x.dtype):
+        return NotImplemented
+    dims = _dims(x, dim)
+    if ord == 2:
+        return torch.sqrt((x * x).sum(dims, keepdim=keepdim))
+    if ord == 1:
+        return torch.abs(x).sum(dims, keepdim=keepdim)
+    if ord == float("inf"):
+        return torch.abs(x).amax(dims, keepdim=keepdim)
+    if ord == -float("inf"):
+        return torch.abs(x).amin(dims, keepdim=keepdim)
+    return NotImplemented
+
+
+@_form(aten.native_group_norm.default)
+def native_group_norm(x, weight, bias, n, channels, positions, groups, eps):
+    if not _on_card(x) or x.numel() == 0:
+        return NotImplemented
+    rows = x.reshape(n, groups, channels // groups, positions)
+    mean = rows.mean([2, 3], keepdim=True)
+    centred = rows - mean
+    rstd = torch.rsqrt(centred.square().mean([2, 3], keepdim=True) + eps)
+    out = (centred * rstd).reshape(x.shape)
+    shape = [1, channels] + [1] * (x.ndim - 2)
+    out = out if weight is None else out * weight.reshape(shape)
+    out = out if bias is None else out + bias.reshape(shape)
+    return out, mean.reshape(n, groups), rstd.reshape(n, groups)
 
 
 @_form(aten.max.dim)
@@ -163,7 +217,9 @@ def topk(x, k, dim=-1, largest=True, sorted=True):  # noqa: A002
 
 @_form(aten.sort.stable)
 def sort_stable(x, *, stable=None, dim=-1, descending=False):
-    if not _on_card(x) or x.ndim == 0 or not sorting.supported(x, x.shape[dim], dim):
+    if x.ndim == 0:
+        return x.clone(), torch.zeros_like(x, dtype=torch.int64)
+    if not _on_card(x) or not sorting.supported(x, x.shape[dim], dim):
         return NotImplemented
     return sorting.first_sorted(x, x.shape[dim], dim, descending)
 
@@ -215,6 +271,8 @@ def one_hot(index, num_classes=-1):
 @_form(aten.flip.default)
 def flip(x, dims):
     """Rows are gathered last to first. Along the only dimension there are no rows."""
+    if x.ndim == 0:
+        return x.clone()
     if not _on_card(x) or x.ndim < 2 or x.numel() == 0:
         return NotImplemented
     for dim in dims:

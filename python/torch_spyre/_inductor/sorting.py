@@ -20,7 +20,9 @@ def _can_rank(x, dim) -> bool:
 
 
 def supported(x, k: int, dim: int) -> bool:
-    if x.ndim == 0 or x.numel() == 0 or k == 0 or x.dtype not in (torch.float16, torch.bfloat16, torch.float32):
+    if x.ndim == 0 or x.numel() == 0 or x.dtype not in (torch.float16, torch.bfloat16, torch.float32):
+        return False
+    if not -x.ndim <= dim < x.ndim or not 0 < k <= x.shape[dim]:
         return False
     return _can_rank(x, dim) or (k <= _ONE_BY_ONE_AT_MOST and x.shape[dim] <= _POSITIONS_AT_MOST)
 

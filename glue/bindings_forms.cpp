@@ -1,0 +1,60 @@
+// Operators that are written in terms of others, in Python: how an eager call of one runs.
+
+#include <torch/csrc/jit/python/pybind_utils.h>
+
+#include "glue/bindings.h"
+#include "glue/eager.h"
+#include "glue/fallback.h"
+
+namespace spyre::glue {
+namespace {
+
+/// The form's result, or why there is none. What a form raises is a reason, too: wrong arguments are for the CPU's
+/// kernel to name, in PyTorch's words.
+py::object try_form(const py::object& form, const py::args& args, const py::kwargs& kwargs, std::string& reason) {
+  if (!eager_enabled()) {
+    reason = kEagerIsOff;
+    return {};
+  }
+  const FormScope scope;
+  try {
+    py::object result = form(*args, **kwargs);
+    if (result.ptr() != Py_NotImplemented) {
+      return result;
+    }
+    reason = "it has no form for these arguments on the card";
+  } catch (py::error_already_set& error) {
+    if (!error.matches(PyExc_Exception)) {
+      throw;
+    }
+    reason = scope.refusal().value_or(std::string("its form raised ") + error.what());
+  }
+  return {};
+}
+
+/// Runs `form`; where the card cannot run all of it, `otherwise`, or without that the operator on the CPU.
+py::object run_form(const std::string& name, const std::string& overload, const py::object& form,
+                    const py::object& otherwise, const py::args& args, const py::kwargs& kwargs) {
+  std::string reason;
+  if (py::object result = try_form(form, args, kwargs, reason)) {
+    return result;
+  }
+  if (!otherwise.is_none()) {
+    return otherwise(*args, **kwargs);
+  }
+  const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), overload.c_str());
+  torch::jit::Stack stack = torch::jit::createStackForSchema(op.schema(), args, kwargs, std::nullopt);
+  {
+    const py::gil_scoped_release others_may_run;
+    cpu_fallback(op, &stack, reason);
+  }
+  return torch::jit::createPyObjectForStack(std::move(stack));
+}
+
+}  // namespace
+
+void bind_forms(py::module& module) {
+  module.def("run_form", &run_form, py::arg("name"), py::arg("overload"), py::arg("form"), py::arg("otherwise"));
+}
+
+}  // namespace spyre::glue
