@@ -24,6 +24,8 @@ Status without_failure(Graph& graph, void (*pass)(Graph&)) {
 
 // The whole compiler, in the order it runs.
 Status optimize(Graph& graph, const CompileOptions& options, PassLog& log, CompiledGraph& plans) {
+  ScratchpadOptions scratchpad = options.scratchpad;
+  scratchpad.known = std::make_shared<KnownAnswers>();
   SPYRE_TRY(log.run("eliminate-dead-code", graph,
                     [](Graph& g) { return without_failure(g, eliminate_dead_code); }));
   SPYRE_TRY(log.run("select-ops", graph, select_ops));
@@ -45,7 +47,7 @@ Status optimize(Graph& graph, const CompileOptions& options, PassLog& log, Compi
     if (options.co_optimize) {
       SPYRE_TRY(log.run("co-optimize", graph, [&](Graph& g) -> Status {
         SPYRE_ASSIGN_OR_RETURN(plans.joint, co_optimize(g, {.cores = options.cores,
-                                                            .scratchpad = options.scratchpad,
+                                                            .scratchpad = scratchpad,
                                                             .keep_sums = options.keep_sums,
                                                             .progress = log.progress_of("co-optimize")}));
         return Status();
@@ -55,12 +57,11 @@ Status optimize(Graph& graph, const CompileOptions& options, PassLog& log, Compi
     // the order the graph has: where it is cut, it stays.
     if (options.reorder && options.bundle_ops == 0) {
       SPYRE_TRY(log.run("reorder-nodes", graph, [&](Graph& g) -> Status {
-        SPYRE_ASSIGN_OR_RETURN(plans.order, reorder_nodes(g, {.scratchpad = options.scratchpad}));
+        SPYRE_ASSIGN_OR_RETURN(plans.order, reorder_nodes(g, {.scratchpad = scratchpad}));
         return Status();
       }));
     }
     SPYRE_TRY(log.run("plan-scratchpad", graph, [&](Graph& g) -> Status {
-      ScratchpadOptions scratchpad = options.scratchpad;
       scratchpad.progress = log.progress_of("plan-scratchpad");
       SPYRE_ASSIGN_OR_RETURN(plans.scratchpad, plan_scratchpad(g, scratchpad));
       return Status();

@@ -217,7 +217,8 @@ void divide(Node& node, const std::vector<Loop>& loops) {
 }
 
 // What a graph costs once its scratchpads are planned.
-Result<PlanCost> planned_cost(Graph graph, const ScratchpadOptions& options) {
+Result<PlanCost> planned_cost(Graph graph, ScratchpadOptions options) {
+  options.quick = true;
   SPYRE_ASSIGN_OR_RETURN(const ScratchpadPlan plan, plan_scratchpad(graph, options));
   return cost_of(graph);
 }

@@ -23,11 +23,14 @@ struct Answered {
 };
 
 Result<Answered> answer(PlacementQuestion question, const ScratchpadOptions& options) {
+  if (const solve::Solution* known = options.known ? options.known->find(question.problem) : nullptr)
+    return Answered{std::move(question), *known};
   SPYRE_ASSIGN_OR_RETURN(solve::Solution solution,
                          solve::place(question.problem, options.solver, solve::Deadline(kSolverUnits)));
   const Status legal = solve::validate(question.problem, solution.placement);
   SPYRE_CHECK(legal.ok(), fmt::format("solver '{}': {}", options.solver, legal.error().message));
   if (options.progress) options.progress();
+  if (options.known) options.known->add(question.problem, solution);
   return Answered{std::move(question), std::move(solution)};
 }
 
@@ -156,6 +159,19 @@ class PlanMaker {
 
 }  // namespace
 
+const solve::Solution* KnownAnswers::find(const solve::Problem& problem) const {
+  for (const auto& [asked, solution] : answers_) {
+    if (asked == problem) return &solution;
+  }
+  return nullptr;
+}
+
+void KnownAnswers::add(const solve::Problem& problem, const solve::Solution& solution) {
+  constexpr size_t kFew = 8;
+  if (answers_.size() == kFew) answers_.pop_front();
+  answers_.emplace_back(problem, solution);
+}
+
 Result<Bytes> usable_lx(double back_end_fraction) {
   constexpr Bytes kProgramBytes = kibibytes(64);
   if (!(back_end_fraction >= 0 && back_end_fraction <= 1)) {
@@ -182,7 +198,7 @@ Result<ScratchpadPlan> plan_scratchpad(Graph& graph, const ScratchpadOptions& op
   int64_t work = best.solution.work;
   solve::Problem problem = best.question.problem;
   bool optimal = best.solution.optimal;
-  if (best.saved() < solve::bytes_at_stake(problem)) {
+  if (!options.quick && best.saved() < solve::bytes_at_stake(problem)) {
     // Only what finds no room whole is worth asking for in parts.
     asked.full = true;
     PlacementQuestion full = question_of(graph, access, judge, seen, asked);

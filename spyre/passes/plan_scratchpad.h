@@ -1,6 +1,8 @@
 #pragma once
 
+#include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "spyre/base/units.h"
 #include "spyre/graph/graph.h"
 #include "spyre/solve/problem.h"
+#include "spyre/solve/solver.h"
 
 namespace spyre {
 
@@ -22,6 +25,17 @@ namespace spyre {
 /// Refused: a fraction outside [0, 1].
 Result<Bytes> usable_lx(double back_end_fraction);
 
+/// Answers of a solver to questions it was asked before. Passes on their way to a plan ask the same ones
+/// again: what the search for divisions ends with is what planning begins with.
+class KnownAnswers {
+ public:
+  const solve::Solution* find(const solve::Problem& problem) const;
+  void add(const solve::Problem& problem, const solve::Solution& solution);
+
+ private:
+  std::deque<std::pair<solve::Problem, solve::Solution>> answers_;  // the latest few
+};
+
 struct ScratchpadOptions {
   Bytes capacity = Bytes(1625344);   ///< usable_lx(0.2)
   std::string solver = "portfolio";  ///< LAYOUT_SOLVER
@@ -30,10 +44,12 @@ struct ScratchpadOptions {
   bool copy_out = true;              ///< results that are read again may be made in LX and copied out once
   bool relayouts = true;  ///< readers divided otherwise than the writer may be served over the ring
   bool evictions = true;  ///< buffers may leave LX while they rest, and be fetched again
+  bool quick = false;     ///< asks for whole lives only: enough to tell which of two divisions is better
   /// LX keeps what a bundle leaves for a later one (cut_bundles.h). Otherwise whoever has the card in between
   /// may wipe it, and only device memory carries anything from one bundle to the next.
   bool across_bundles = true;
-  std::function<void()> progress;  ///< called whenever the solver has answered
+  std::function<void()> progress;       ///< called whenever the solver has answered
+  std::shared_ptr<KnownAnswers> known;  ///< of this compilation; none: every question is asked anew
 };
 
 /// What was decided for every buffer, and why.

@@ -36,8 +36,8 @@ struct ReorderReport {
 /// Only when the plan in program order leaves something outside for lack of room. Orders that keep every
 /// dependence (reorder/dependences.h) are searched under an estimate (reorder/order_estimate.h): branches one
 /// after the other, whatever frees most first, single nodes moved and readers of one buffer gathered while
-/// that helps. The best are planned to the end, and one is kept only if its plan moves strictly fewer bytes
-/// of device memory.
+/// that helps. The best is planned to the end, and kept only if its plan moves strictly fewer bytes of device
+/// memory.
 ///
 /// Needs divided work; places nothing itself. Changes no result, bit for bit.
 Result<ReorderReport> reorder_nodes(Graph& graph, const ReorderOptions& options = {});
