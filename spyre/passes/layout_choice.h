@@ -23,7 +23,7 @@ struct LayoutChoice {
 };
 
 struct LayoutSearchOptions {
-  size_t beam_width = 200;
+  size_t beam_width = 64;
 };
 
 /// Refused when some node has no legal combination; the error names the node, its operands and the reason
