@@ -30,8 +30,8 @@ bool on_card(const at::Tensor& tensor) {
   return tensor.defined() && tensor.device().is_privateuseone();
 }
 
-/// The arguments of one call. All its tensors are on one device, but for numbers (CPU tensors without dimensions) that
-/// are only read; other mixtures raise what PyTorch raises for them on every device.
+/// The arguments of one call. All its tensors are on one device, but for numbers (CPU tensors without
+/// dimensions) that are only read; other mixtures raise what PyTorch raises for them on every device.
 struct EagerCall {
   Arguments arguments;
   std::vector<at::Tensor> tensors;  ///< those on the card, lists unfolded, in order
@@ -306,6 +306,10 @@ class EagerOperator final : public c10::OperatorKernel {
       }
       if (resize_written(*plan, call)) {
         continue;
+      }
+      if (plan->kernel != nullptr && !positions_fit(row_.recipe, arguments)) {
+        cpu_fallback(op, stack, "a position outside the tensor");
+        return;
       }
       std::vector<at::Tensor> results = execute(*plan, call, call.tensors[0].device());
       torch::jit::drop(stack, count);

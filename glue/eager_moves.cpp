@@ -4,6 +4,8 @@
 
 #include "glue/eager_recipes.h"
 
+#include <algorithm>
+
 namespace spyre::glue {
 
 Status copy(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
@@ -171,7 +173,28 @@ void start_from(GraphBuilder& graph, const at::Tensor& x) {
   node.store(node.load(graph.input(x)));
 }
 
+bool inside(const at::Tensor& positions, int64_t least, int64_t end) {
+  const at::Tensor host = positions.to(c10::kCPU).to(c10::kLong).contiguous();
+  const auto* first = host.const_data_ptr<int64_t>();
+  return std::all_of(first, first + host.numel(), [&](int64_t p) { return p >= least && p < end; });
+}
+
 }  // namespace
+
+bool positions_fit(Recipe recipe, Arguments args) {
+  if (recipe == &index || recipe == &index_put) {
+    const Result<OneIndex> found = one_index(args[1]);
+    if (!found.ok()) {
+      return true;  // refused already
+    }
+    const int64_t extent = args[0].toTensor().size(static_cast<int64_t>(found.value().dim));
+    return inside(found.value().positions, -extent, extent);
+  }
+  if (recipe == &index_select || recipe == &index_copy) {
+    return inside(args[2].toTensor(), 0, args[0].toTensor().size(args[1].toInt()));
+  }
+  return recipe != &embedding || inside(args[1].toTensor(), 0, args[0].toTensor().size(0));
+}
 
 Status index(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
   const at::Tensor& x = args[0].toTensor();

@@ -24,6 +24,11 @@ using Recipe = Status (*)(GraphBuilder& graph, Arguments args, std::string_view 
 
 Error refuse(std::string message);
 
+/// Whether the positions that a call reads or writes at are inside its tensor. Looks at their values, so it
+/// waits for them; of recipes without positions it is true. A call that fails goes to the CPU, which says so
+/// in PyTorch's words: on the card it would be a fault, and the end of the stream.
+bool positions_fit(Recipe recipe, Arguments args);
+
 /// How shape and dtype of the results are known before anything runs.
 using ResultRule = std::vector<ResultSpec> (*)(const c10::OperatorHandle& op, Arguments args);
 /// PyTorch's own rule: the operator runs on tensors without data. Raises what PyTorch raises for bad
