@@ -28,6 +28,7 @@ GROUPS = {
     "Reductions": operators.REDUCTIONS,
     "Products and attention": operators.PRODUCTS,
     "Movement": operators.MOVEMENT,
+    "Selection": operators.SELECTION,
 }
 TYPES = {"float16": torch.float16, "float32": torch.float32, "int64": torch.int64, "bool": torch.bool}
 
