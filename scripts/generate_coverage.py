@@ -47,7 +47,8 @@ it ran as eager calls:
 - **–**: PyTorch has no such operator for the type.
 
 The error is the largest of |card - CPU| / max(1, |CPU|) over the compiled and the eager run in float16. The card's
-16-bit format has 9 bits after the point: half a unit is 0.00098.
+16-bit format has 9 bits after the point: half a unit is 0.00098. Positions count as values: where rounding to that
+format makes two elements equal, another of them may come first.
 """
 
 

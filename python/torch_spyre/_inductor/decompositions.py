@@ -197,15 +197,21 @@ def min_dim(x, dim, keepdim=False):
 def cumsum(x, dim, *, dtype=None):
     """Running counts are a product with a triangle of ones, while 16 bits hold every count.
 
-    Of other types the CPU's are kept: a NaN times zero would reach the sums before it, and integers have no products.
+    Of halves a product would let a NaN reach the sums before it: here every sum has its own row of what it adds up.
+    Of other types the CPU's are kept.
     """
+    n = x.shape[dim] if x.ndim else 0
     counts = x.dtype == torch.bool and dtype in (None, torch.int64)
-    if not counts or not _on_card(x) or x.ndim == 0 or not 0 < x.shape[dim] <= _EXACT:
+    halves = x.dtype in (torch.float16, torch.bfloat16) and dtype in (None, x.dtype) and x.numel() * n <= 2**24
+    if not (counts or halves) or not _on_card(x) or not 0 < n <= _EXACT or x.numel() == 0:
         return NotImplemented
-    steps = torch.arange(x.shape[dim], dtype=torch.float16, device=x.device)
-    triangle = (steps[:, None] <= steps).to(torch.float16)
-    sums = torch.matmul(x.to(torch.float16).movedim(dim, -1), triangle)
-    return sums.movedim(-1, dim).to(torch.int64)
+    rows = x.movedim(dim, -1)
+    steps = torch.arange(n, dtype=torch.float16, device=x.device)
+    if counts:
+        triangle = (steps[:, None] <= steps).to(torch.float16)
+        return torch.matmul(rows.to(torch.float16), triangle).movedim(-1, dim).to(torch.int64)
+    sums = torch.where(steps[:, None] >= steps, rows.unsqueeze(-2), 0.0).sum(-1)
+    return sums.movedim(-1, dim)
 
 
 @_form(aten.topk.default)
