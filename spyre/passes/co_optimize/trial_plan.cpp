@@ -115,10 +115,9 @@ const PlanCost& TrialPlan::cost_alone(size_t node) {
 
 const TrialPlan::Case& TrialPlan::case_of(size_t buffer) {
   const std::vector<BufferTouch>& touches = access_.touches[buffer];
-  std::vector<int> key;
-  key.reserve(touches.size());
-  for (const BufferTouch& touch : touches) key.push_back(chosen_[touch.node]);
-  auto [found, fresh] = cases_[buffer].try_emplace(std::move(key));
+  key_.clear();
+  for (const BufferTouch& touch : touches) key_.push_back(chosen_[touch.node]);
+  auto [found, fresh] = cases_[buffer].try_emplace(key_);
   if (fresh) found->second = make_case(buffer);
   return found->second;
 }

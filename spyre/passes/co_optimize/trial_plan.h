@@ -90,6 +90,8 @@ class TrialPlan {
   std::vector<size_t> left_out_;  // wanted, but not in LX
   PlanCost cost_;
 
+  std::vector<int> key_;  // of the case being looked up
+
   // What the last change did, for take_back.
   PlanCost cost_before_;
   std::vector<size_t> left_out_before_;

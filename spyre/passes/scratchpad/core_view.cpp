@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "spyre/graph/core_map.h"
 
@@ -119,7 +118,9 @@ int64_t CoreView::sticks() const {
 }
 
 int64_t CoreView::parts() const {
-  return std::ssize(std::set<int64_t>(first.begin(), first.end()));
+  std::vector<int64_t> starts(first.begin(), first.end());
+  std::sort(starts.begin(), starts.end());
+  return std::unique(starts.begin(), starts.end()) - starts.begin();
 }
 
 std::string CoreView::to_string() const {
