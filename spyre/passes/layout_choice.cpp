@@ -50,6 +50,7 @@ class NodeTable {
     const bool constant = graph_.buffers[static_cast<size_t>(operands_[i])].fill.has_value();
     std::vector<Reading> found;
     if (!constant && fits(out, i, has)) return {{has, 0}};
+    if (zeros_must_stay(i)) return {};
     for (const int as : copies) {
       if (fits(out, i, as)) return {{as, 0}};
     }
@@ -95,6 +96,15 @@ class NodeTable {
 
   bool check(int out, std::optional<size_t> operand, int as) const {
     return normalize_op(graph_, node_, layouts_with(out, operand, as)).ok();
+  }
+
+  // The left operand of a product that sums part of a stick has zeros behind what it sums
+  // (pad_contractions.h); a copy that turns sticks would leave there what was there before.
+  bool zeros_must_stay(size_t operand) const {
+    const bool part = std::any_of(node_.loops.begin(), node_.loops.end(), [](const Loop& l) {
+      return l.reduced && l.extent > 1 && l.extent % 64 != 0;
+    });
+    return op_.is_matmul() && operand == op_.indices.size() && part;
   }
 
   bool fits(int out, size_t i, int as) {
