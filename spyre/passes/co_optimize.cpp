@@ -23,11 +23,7 @@ class Search {
         access_(access),
         options_(options),
         budget_(options.plans_per_node * std::ssize(graph.nodes)),
-        judge_(graph, access,
-               {.clone_inputs = options.scratchpad.clone_inputs,
-                .copy_out = options.scratchpad.copy_out,
-                .relayouts = options.scratchpad.relayouts,
-                .across_bundles = options.scratchpad.across_bundles}),
+        judge_(graph, access, rules_of(options.scratchpad)),
         plan_(graph, access, judge_, menus_, options.scratchpad.in_place),
         picked_(graph.nodes.size(), -1) {
     build_menus(true);

@@ -9,7 +9,9 @@
 namespace spyre {
 namespace {
 
-constexpr int64_t kHalvesInStick = 64;
+int64_t halves_in_stick() {
+  return elems_per_stick(DataFormat::SEN169_FP16);
+}
 
 struct Axis {
   int64_t size, stride;
@@ -53,7 +55,7 @@ void note_short_rows(const Expr& index, const std::vector<Axis>& axes, std::set<
     const int64_t step = term.coefficient;
     const bool inside = term.kind == AtomKind::kSymbol && step > row.stride && step < row.size * row.stride;
     if (inside && row.size * row.stride % step == 0 && step % row.stride == 0 &&
-        step / row.stride % kHalvesInStick != 0)
+        step / row.stride % halves_in_stick() != 0)
       cuts.insert(step);
   }
 }
@@ -147,12 +149,12 @@ Status offer(const std::vector<Axis>& axes, DataFormat format, const std::vector
 int64_t walkable_extent(const Graph& graph, BufferId id, size_t dim) {
   const Buffer& buffer = graph.buffers[static_cast<size_t>(id)];
   const int64_t size = buffer.size[dim], stride = buffer.stride[dim];
-  if (!graph.is_local(id) || size % kHalvesInStick == 0 || stride <= 0) return size;
+  if (!graph.is_local(id) || size % halves_in_stick() == 0 || stride <= 0) return size;
   int64_t next = buffer.storage;
   for (size_t d = 0; d < buffer.size.size(); ++d) {
     if (buffer.size[d] > 1 && buffer.stride[d] > stride) next = std::min(next, buffer.stride[d]);
   }
-  const int64_t whole = (size + kHalvesInStick - 1) / kHalvesInStick * kHalvesInStick;
+  const int64_t whole = round_up(size, halves_in_stick());
   return next == whole * stride ? whole : size;
 }
 

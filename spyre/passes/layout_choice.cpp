@@ -9,6 +9,7 @@
 
 #include "spyre/base/text.h"
 #include "spyre/graph/normal_op.h"
+#include "spyre/passes/pad_contractions.h"
 
 namespace spyre {
 namespace {
@@ -101,10 +102,7 @@ class NodeTable {
   // The left operand of a product that sums part of a stick has zeros behind what it sums
   // (pad_contractions.h); a copy that turns sticks would leave there what was there before.
   bool zeros_must_stay(size_t operand) const {
-    const bool part = std::any_of(node_.loops.begin(), node_.loops.end(), [](const Loop& l) {
-      return l.reduced && l.extent > 1 && l.extent % 64 != 0;
-    });
-    return op_.is_matmul() && operand == op_.indices.size() && part;
+    return operand == op_.indices.size() && sums_part_of_stick(node_) != nullptr;
   }
 
   bool fits(int out, size_t i, int as) {

@@ -7,17 +7,16 @@
 namespace spyre {
 namespace {
 
-constexpr int64_t kLanes = 64;  // of the 16-bit format, the only one that is multiplied
+// Of the 16-bit format, the only one that is multiplied.
+int64_t lanes() {
+  return elems_per_stick(DataFormat::SEN169_FP16);
+}
 
 // Rewrites one matmul; new nodes go in front of it.
 class Padder {
  public:
   Padder(Graph& graph, Node& node, const Loop& k, std::vector<Node>& before)
-      : graph_(graph),
-        node_(node),
-        k_(k),
-        padded_((k.extent + kLanes - 1) / kLanes * kLanes),
-        before_(before) {}
+      : graph_(graph), node_(node), k_(k), padded_(round_up(k.extent, lanes())), before_(before) {}
 
   void run() {
     DeviceOp op = device_op(node_);
@@ -105,15 +104,18 @@ class Padder {
 
 }  // namespace
 
+const Loop* sums_part_of_stick(const Node& node) {
+  const auto k = std::find_if(node.loops.begin(), node.loops.end(),
+                              [](const Loop& l) { return l.reduced && l.extent != 1; });
+  const bool part = device_op(node).is_matmul() && k != node.loops.end() && k->extent % lanes() != 0;
+  return part ? &*k : nullptr;
+}
+
 void pad_contractions(Graph& graph) {
   std::vector<Node> nodes = std::move(graph.nodes);
   graph.nodes.clear();
   for (Node& node : nodes) {
-    const auto k = std::find_if(node.loops.begin(), node.loops.end(),
-                                [](const Loop& l) { return l.reduced && l.extent != 1; });
-    if (device_op(node).is_matmul() && k != node.loops.end() && k->extent % kLanes != 0) {
-      Padder(graph, node, *k, graph.nodes).run();
-    }
+    if (const Loop* k = sums_part_of_stick(node)) Padder(graph, node, *k, graph.nodes).run();
     graph.nodes.push_back(std::move(node));
   }
 }

@@ -13,4 +13,7 @@ namespace spyre {
 /// Products of dimensions that are whole sticks are left alone. Needs select-ops; runs before layouts.
 void pad_contractions(Graph& graph);
 
+/// The loop that a matmul sums over when it does not end with a stick; none: there is nothing to pad.
+const Loop* sums_part_of_stick(const Node& node);
+
 }  // namespace spyre

@@ -185,11 +185,7 @@ Result<Bytes> usable_lx(double back_end_fraction) {
 
 Result<ScratchpadPlan> plan_scratchpad(Graph& graph, const ScratchpadOptions& options) {
   SPYRE_ASSIGN_OR_RETURN(const GraphAccess access, access_of(graph));
-  const ResidencyJudge judge(graph, access,
-                             {.clone_inputs = options.clone_inputs,
-                              .copy_out = options.copy_out,
-                              .relayouts = options.relayouts,
-                              .across_bundles = options.across_bundles});
+  const ResidencyJudge judge(graph, access, rules_of(options));
   std::vector<std::vector<TouchView>> seen;
   for (BufferId id = 0; id < std::ssize(graph.buffers); ++id) seen.push_back(judge.touches_of(id));
   QuestionOptions asked{

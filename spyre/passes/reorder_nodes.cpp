@@ -1,7 +1,7 @@
 #include "spyre/passes/reorder_nodes.h"
 
 #include <algorithm>
-#include <functional>
+#include <iterator>
 #include <numeric>
 #include <set>
 
@@ -57,20 +57,38 @@ class OrderSearch {
 
   bool spent() const { return estimate_.work() >= budget_; }
 
-  // Every node right after the last thing it waits for: the branch of one end to the root, then the next.
-  Order branch_by_branch() const {
-    Order order;
-    std::vector<char> done(neighbours_.size(), 0);
-    const std::function<void(size_t)> visit = [&](size_t node) {
-      if (done[node]) return;
-      done[node] = 1;
-      for (const size_t earlier : dependences_.before[node]) visit(earlier);
-      order.push_back(node);
+  // The nodes as listed, each once, and before each of them what it waits for.
+  Order as_soon_as_possible(const Order& listed) const {
+    Order order, path;
+    std::vector<size_t> looked_at(neighbours_.size(), 0);  // of what a node waits for
+    std::vector<char> met(neighbours_.size(), 0);
+    const auto begin = [&](size_t node) {
+      if (!met[node]) path.push_back(node);
+      met[node] = 1;
     };
-    for (size_t node = 0; node < neighbours_.size(); ++node) {
-      if (dependences_.after[node].empty()) visit(node);
+    for (const size_t node : listed) {
+      begin(node);
+      while (!path.empty()) {
+        const size_t last = path.back();
+        const std::vector<size_t>& before = dependences_.before[last];
+        if (looked_at[last] < before.size()) {
+          begin(before[looked_at[last]++]);
+        } else {
+          order.push_back(last);
+          path.pop_back();
+        }
+      }
     }
     return order;
+  }
+
+  // The branch of one end to the root, then the next.
+  Order branch_by_branch() const {
+    Order ends;
+    for (size_t node = 0; node < neighbours_.size(); ++node) {
+      if (dependences_.after[node].empty()) ends.push_back(node);
+    }
+    return as_soon_as_possible(ends);
   }
 
   // Of the nodes that may run, the one after which least is at stake.
@@ -133,26 +151,13 @@ class OrderSearch {
 
   // The order in which, once the first of these nodes has run, the others follow as soon as they may.
   Order gathered(const Order& order, const std::vector<size_t>& nodes) const {
-    std::vector<char> wanted(order.size(), 0), done(order.size(), 0);
+    std::vector<char> wanted(order.size(), 0);
     for (const size_t node : nodes) wanted[node] = 1;
-    Order together;
-    const std::function<void(size_t)> visit = [&](size_t node) {
-      if (done[node]) return;
-      done[node] = 1;
-      for (const size_t earlier : dependences_.before[node]) visit(earlier);
-      together.push_back(node);
-    };
-    bool first = true;
-    for (const size_t node : order) {
-      if (wanted[node] && first) {
-        first = false;
-        for (const size_t next : order) {
-          if (wanted[next]) visit(next);
-        }
-      }
-      visit(node);
-    }
-    return together;
+    const auto first = std::find_if(order.begin(), order.end(), [&](size_t node) { return wanted[node]; });
+    Order listed(order.begin(), first);
+    std::copy_if(first, order.end(), std::back_inserter(listed), [&](size_t node) { return wanted[node]; });
+    listed.insert(listed.end(), first, order.end());
+    return as_soon_as_possible(listed);
   }
 
   // The best place of one node among the earliest and the latest it may take, and beside what it shares
@@ -223,10 +228,7 @@ Result<ReorderReport> reorder_nodes(Graph& graph, const ReorderOptions& options)
   ReorderReport report{.before = given.traffic, .after = given.traffic};
   if (given.all_found_room) return report;
   SPYRE_ASSIGN_OR_RETURN(const GraphAccess access, access_of(graph));
-  const ResidencyJudge judge(graph, access,
-                             {.clone_inputs = options.scratchpad.clone_inputs,
-                              .copy_out = options.scratchpad.copy_out,
-                              .relayouts = options.scratchpad.relayouts});
+  const ResidencyJudge judge(graph, access, rules_of(options.scratchpad));
   std::vector<Holding> holdings;
   for (BufferId id = 0; id < std::ssize(graph.buffers); ++id)
     holdings.push_back({id, {}, judge.judge(id, judge.touches_of(id))});

@@ -5,7 +5,9 @@
 namespace spyre {
 namespace {
 
-constexpr int64_t kStick = 64;  // elements of 16 bits
+int64_t in_stick() {
+  return elems_per_stick(DataFormat::SEN169_FP16);
+}
 
 // The loop along the rows of what is narrowed, if they end inside a stick; else -1.
 int ragged_loop(const Node& node) {
@@ -21,7 +23,7 @@ int ragged_loop(const Node& node) {
       step = term.coefficient;
     }
   }
-  return row >= 0 && node.loops[static_cast<size_t>(row)].extent % kStick != 0 ? row : -1;
+  return row >= 0 && node.loops[static_cast<size_t>(row)].extent % in_stick() != 0 ? row : -1;
 }
 
 // A buffer over the loops of a node with the loop `row` innermost, in whole sticks, and where the node is in
@@ -33,7 +35,7 @@ struct WholeRows {
   WholeRows(const Node& node, const Buffer& narrowed, int row) {
     buffer = {.name = narrowed.name + "_whole", .dtype = narrowed.dtype};
     const int64_t extent = node.loops[static_cast<size_t>(row)].extent;
-    buffer.storage = (extent + kStick - 1) / kStick * kStick;
+    buffer.storage = round_up(extent, in_stick());
     add(node.loops[static_cast<size_t>(row)], 1);
     for (int i = static_cast<int>(node.loops.size()) - 1; i >= 0; --i) {
       if (i == row) continue;

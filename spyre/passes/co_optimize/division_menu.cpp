@@ -59,16 +59,8 @@ int DivisionMenu::add(std::vector<Loop> loops) {
     if (same_division(entries_[i].loops, op.access.loops)) return static_cast<int>(i);
   }
   MenuEntry entry{.loops = op.access.loops, .cores = cores_used(op.access.loops)};
-  for (size_t i = 0; i < op.access.operands.size(); ++i) {
-    TouchView seen{.moved = kStickBytes * sticks_moved(op, i, layouts_)};
-    const ViewOrReason view = core_view(op, i, layouts_);
-    if (const auto* found = std::get_if<CoreView>(&view)) {
-      seen.view = judge_.intern(*found);
-    } else {
-      seen.reason = "partial or offset access";
-    }
-    entry.operands.push_back(seen);
-  }
+  for (size_t i = 0; i < op.access.operands.size(); ++i)
+    entry.operands.push_back(judge_.view_of(op, i, layouts_));
   entry.work = work_cost(op, layouts_);
   entries_.push_back(std::move(entry));
   return static_cast<int>(entries_.size()) - 1;

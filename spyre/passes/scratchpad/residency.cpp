@@ -8,6 +8,7 @@
 
 #include "spyre/graph/core_map.h"
 #include "spyre/ops/ops.h"
+#include "spyre/passes/plan_scratchpad.h"
 #include "spyre/passes/scratchpad/lx_copies.h"
 
 namespace spyre {
@@ -75,23 +76,33 @@ ResidencyJudge::ResidencyJudge(const Graph& graph, const GraphAccess& access, co
   }
 }
 
+ResidencyRules rules_of(const ScratchpadOptions& options) {
+  return {.clone_inputs = options.clone_inputs,
+          .copy_out = options.copy_out,
+          .relayouts = options.relayouts,
+          .across_bundles = options.across_bundles};
+}
+
 const CoreView* ResidencyJudge::intern(const CoreView& view) const {
   return &*views_.insert(view).first;
+}
+
+TouchView ResidencyJudge::view_of(const NormalOp& op, size_t operand,
+                                  std::span<const DeviceLayout* const> layouts) const {
+  TouchView seen{.moved = kStickBytes * sticks_moved(op, operand, layouts)};
+  const ViewOrReason view = core_view(op, operand, layouts);
+  if (const auto* found = std::get_if<CoreView>(&view)) {
+    seen.view = intern(*found);
+  } else {
+    seen.reason = "partial or offset access";
+  }
+  return seen;
 }
 
 std::vector<TouchView> ResidencyJudge::touches_of(BufferId buffer) const {
   std::vector<TouchView> touches;
   for (const BufferTouch& touch : access_.touches[at(buffer)]) {
-    const NormalOp& op = access_.ops[touch.node];
-    const std::vector<const DeviceLayout*>& layouts = access_.layouts[touch.node];
-    TouchView seen{.moved = kStickBytes * sticks_moved(op, touch.operand, layouts)};
-    const ViewOrReason view = core_view(op, touch.operand, layouts);
-    if (const auto* found = std::get_if<CoreView>(&view)) {
-      seen.view = intern(*found);
-    } else {
-      seen.reason = "partial or offset access";
-    }
-    touches.push_back(seen);
+    touches.push_back(view_of(access_.ops[touch.node], touch.operand, access_.layouts[touch.node]));
   }
   return touches;
 }

@@ -13,6 +13,8 @@
 
 namespace spyre {
 
+struct ScratchpadOptions;
+
 /// A copy of a resident buffer for readers that are divided otherwise: a shuffle makes it on the ring, just
 /// before the first of them.
 struct Relayout {
@@ -75,6 +77,9 @@ struct ResidencyRules {
   bool across_bundles = true;  ///< LX keeps what a bundle leaves for a later one
 };
 
+/// The rules that options of planning stand for.
+ResidencyRules rules_of(const ScratchpadOptions& options);
+
 /// Decides what may live in LX. Reasons, the first that applies:
 ///
 ///   not touched | empty tensor | constant | graph output | mutation target | graph input (read once)
@@ -99,6 +104,8 @@ class ResidencyJudge {
   std::vector<TouchView> touches_of(BufferId buffer) const;
 
   const CoreView* intern(const CoreView& view) const;
+  /// One operand of an operation that is divided so.
+  TouchView view_of(const NormalOp& op, size_t operand, std::span<const DeviceLayout* const> layouts) const;
   /// Whether the buffer stays in device memory however the work is divided.
   bool is_barred(BufferId buffer) const { return bars_.contains(buffer); }
 
