@@ -72,13 +72,18 @@ std::optional<Conversion> Conversions::search(BufferId buffer, const DeviceLayou
   if (from_single && !to_single) return path({with_lane_dimension(to)});
   if (!from_single && to_single) return path({with_lane_dimension(from), to});
   if (from.element_arrangement != ElementArrangement::FP32_TO_DL16) {
-    // Sticks along one dimension that begin elsewhere: turned away from it, and back.
-    if (from_single || to_single || from.stride_map.back() != to.stride_map.back()) return std::nullopt;
-    for (const DeviceLayout& turned : candidates_[static_cast<size_t>(buffer)]) {
-      if (turned.stride_map.back() < 0 || turned.stride_map.back() == from.stride_map.back()) continue;
-      if (auto two = path({turned, to})) return two;
+    // Sticks along one dimension that begin elsewhere are turned away from it, and back; others that lie in
+    // other pieces are put together before they are turned, or after.
+    std::optional<Conversion> cheapest;
+    if (from_single || to_single) return cheapest;
+    const bool same_way = from.stride_map.back() == to.stride_map.back();
+    for (const DeviceLayout& between : candidates_[static_cast<size_t>(buffer)]) {
+      const int64_t stick = between.stride_map.back();
+      if (stick < 0 || (same_way && stick == from.stride_map.back())) continue;
+      auto two = path({between, to});
+      if (two && (!cheapest || two->bytes < cheapest->bytes)) cheapest = std::move(two);
     }
-    return std::nullopt;
+    return cheapest;
   }
   // A woven stick is turned, its rows are put in order, and turned again.
   for (const DeviceLayout& turned : candidates_[static_cast<size_t>(buffer)]) {

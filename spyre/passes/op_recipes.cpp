@@ -488,27 +488,6 @@ Result<Operand> position_of_extreme(OpEmitter& emit, const Operand& value, std::
   return emit.reduce("min", {marked}, loops);
 }
 
-Result<Operand> select_dot(OpEmitter& emit, Operands operands) {
-  const std::vector<std::string> loops = emit.reduced_loops();
-  for (const Operand& operand : operands) {
-    if (operand.held != Held::kFp16) {
-      return emit.refuse("a matmul of 32-bit values; the card multiplies matrices in 16 bits");
-    }
-  }
-  if (loops.size() > 1) return emit.refuse("a matmul that sums over several loops");
-  if (loops.empty()) return emit.op("mul", operands);
-  // The right operand has the stick along n. Without n (a matrix times a vector), multiply and add up.
-  const auto own_loop = [&](const Operand& mine, const Operand& other) {
-    return std::any_of(emit.node().loops.begin(), emit.node().loops.end(), [&](const Loop& loop) {
-      return !loop.reduced && loop.extent != 1 && emit.uses(mine, loop.name) && !emit.uses(other, loop.name);
-    });
-  };
-  if (own_loop(operands[1], operands[0])) return emit.reduce("batchmatmul", operands, loops);
-  if (own_loop(operands[0], operands[1]))
-    return emit.reduce("batchmatmul", {operands[1], operands[0]}, loops);
-  return emit.reduce("sum", {emit.op("mul", operands)}, loops);
-}
-
 // One reduction per loop. Along loops that the value does not depend on, a sum is a multiple and extremes are
 // the value itself. A mean is a sum whose last step knows the factor.
 Result<Operand> fold_each(OpEmitter& emit, const std::string& name, Operand value,
@@ -534,6 +513,29 @@ Result<Operand> fold_each(OpEmitter& emit, const std::string& name, Operand valu
   }
   if (folded.empty() && name == "mean") repeats = attributes.empty() ? 1 : attributes[0].second;
   return adds && repeats != 1 ? emit.op("mul", {value, number(emit, repeats, value)}) : value;
+}
+
+Result<Operand> select_dot(OpEmitter& emit, Operands operands) {
+  const std::vector<std::string> loops = emit.reduced_loops();
+  for (const Operand& operand : operands) {
+    if (operand.held != Held::kFp16) {
+      return emit.refuse("a matmul of 32-bit values; the card multiplies matrices in 16 bits");
+    }
+  }
+  if (loops.size() > 1) return emit.refuse("a matmul that sums over several loops");
+  if (loops.empty()) return emit.op("mul", operands);
+  const bool varies = emit.uses(operands[0], loops[0]) || emit.uses(operands[1], loops[0]);
+  if (!varies) return fold_each(emit, "sum", emit.op("mul", operands), {});
+  // The right operand has the stick along n. Without n (a matrix times a vector), multiply and add up.
+  const auto own_loop = [&](const Operand& mine, const Operand& other) {
+    return std::any_of(emit.node().loops.begin(), emit.node().loops.end(), [&](const Loop& loop) {
+      return !loop.reduced && loop.extent != 1 && emit.uses(mine, loop.name) && !emit.uses(other, loop.name);
+    });
+  };
+  if (own_loop(operands[1], operands[0])) return emit.reduce("batchmatmul", operands, loops);
+  if (own_loop(operands[0], operands[1]))
+    return emit.reduce("batchmatmul", {operands[1], operands[0]}, loops);
+  return emit.reduce("sum", {emit.op("mul", operands)}, loops);
 }
 
 }  // namespace

@@ -26,12 +26,13 @@ class Padder {
   }
 
  private:
-  // Loops of the node that an access depends on, k last; none of them reduced.
+  // k and the loops of the node that an access depends on, none of them reduced. A broadcast operand depends
+  // on k no more than on others, but has zeros behind it all the same.
   std::vector<Loop> loops_of(const Access& access) const {
     const std::set<std::string> used = access.index.symbols();
     std::vector<Loop> loops;
     for (Loop loop : node_.loops) {
-      if (!used.contains(loop.name)) continue;
+      if (loop.name != k_.name && !used.contains(loop.name)) continue;
       loop.reduced = false;
       loops.push_back(std::move(loop));
     }
