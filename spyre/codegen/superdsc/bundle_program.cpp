@@ -3,12 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_map>
 
+#include "spyre/codegen/superdsc/physical.h"
 #include "spyre/codegen/superdsc/pretty_json.h"
 
 namespace spyre::superdsc {
 namespace {
+
+struct WrittenFile {
+  SdscPlan plan;
+  OpSymbols symbols;
+  SdscPosition position;
+  std::string text;  // to compare with; empty until someone does
+};
 
 class Builder {
  public:
@@ -62,16 +71,38 @@ class Builder {
 
   // The file of an equal op, or a new one with the next numbers.
   SdscPosition file_for(const SdscPlan& plan, const OpSymbols& symbols) {
-    const std::string shape = flat_json(sdsc_json(plan, symbols, {.with_handle = false}));
-    if (options_.share_equal_sdscs) {
-      if (const auto found = written_.find(shape); found != written_.end()) return found->second;
+    std::vector<WrittenFile>& alike = written_[outline(plan)];
+    if (options_.share_equal_sdscs && !alike.empty()) {
+      const std::string text = comparable(plan, symbols);
+      for (WrittenFile& file : alike) {
+        if (file.text.empty()) file.text = comparable(file.plan, file.symbols);
+        if (file.text == text) return file.position;
+      }
     }
     const SdscPosition position{.file = static_cast<int64_t>(program_.files.size()),
                                 .first_symbol = static_cast<int64_t>(program_.symbols.size())};
     program_.files.push_back(sdsc_json(plan, symbols, position));
     program_.symbols.insert(program_.symbols.end(), symbols.all.begin(), symbols.all.end());
-    written_.emplace(shape, position);
+    alike.push_back({plan, symbols, position, {}});
     return position;
+  }
+
+  // Some of what a file says: equal files have equal outlines, and few others do.
+  static std::string outline(const SdscPlan& plan) {
+    std::string text = plan.function;
+    for (const Dim& dim : plan.dims)
+      fmt::format_to(std::back_inserter(text), " {}/{}", dim.extent, dim.split);
+    for (const Tensor& tensor : plan.tensors) {
+      if (!tensor.in_lx()) continue;
+      const int64_t address = tensor.arg->allocation.value + slice_offset_bytes(plan, tensor);
+      fmt::format_to(std::back_inserter(text), " @{}", address);
+    }
+    return text;
+  }
+
+  // All that a file says, but for where in the bundle it is and what it comes from.
+  static std::string comparable(const SdscPlan& plan, const OpSymbols& symbols) {
+    return flat_json(sdsc_json(plan, symbols, {.with_handle = false}));
   }
 
   Result<Operand> bind(const SdscPlan& plan, const Symbol& symbol) const {
@@ -133,8 +164,8 @@ class Builder {
   const Kernel& kernel_;
   const BundleOptions& options_;
   BundleProgram program_;
-  std::vector<const LoopSpec*> loops_;  // outermost first
-  std::unordered_map<std::string, SdscPosition> written_;
+  std::vector<const LoopSpec*> loops_;                                 // outermost first
+  std::unordered_map<std::string, std::vector<WrittenFile>> written_;  // by outline
   std::set<int64_t> used_arguments_;
   std::map<std::string, SymbolBound> dim_extents_, loop_extents_;
 };

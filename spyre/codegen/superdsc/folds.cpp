@@ -67,7 +67,7 @@ Json coordinate_info(const SdscPlan& plan, const Tensor& tensor, const TensorDim
           {"temporal", 0},
           {"elemArr", elements.size()},
           {"padding", "nopad"},
-          {"folds", {{"dim_prop_func", functions}, {"dim_prop_attr", attributes}}}};
+          {"folds", {{"dim_prop_func", std::move(functions)}, {"dim_prop_attr", std::move(attributes)}}}};
 }
 
 // Only a relayout says which slice each core holds of this very tensor.
@@ -88,7 +88,7 @@ Json own_slices(const SdscPlan& plan, const Tensor& tensor) {
       SPYRE_CHECK(slice.ok(), "a work division depends on core_id alone");
       row[plan.dims[*plan.find_symbol(division.symbol)].label] = slice.value();
     }
-    slices[std::to_string(core)] = row;
+    slices[std::to_string(core)] = std::move(row);
   }
   return slices;
 }
@@ -98,7 +98,7 @@ Json own_slices(const SdscPlan& plan, const Tensor& tensor) {
 Json coordinates_json(const SdscPlan& plan, const Tensor& tensor) {
   Json info = Json::object();
   for (const TensorDim& d : tensor.dims) info[plan.dims[d.dim].label] = coordinate_info(plan, tensor, d);
-  return {{"coordInfo", info}, {"coreIdToWkSlice_", own_slices(plan, tensor)}};
+  return {{"coordInfo", std::move(info)}, {"coreIdToWkSlice_", own_slices(plan, tensor)}};
 }
 
 }  // namespace spyre::superdsc

@@ -54,11 +54,11 @@ class Writer {
       schedule_of[decimal(core)] = Json::array({Json::array({-1, 0, 0, 0})});
     }
     for (int64_t core = 0; core < plan_.cores; ++core) slice_of[decimal(core)] = slices(core);
-    out["coreIdToDsc_"] = dsc_of;
+    out["coreIdToDsc_"] = std::move(dsc_of);
     out["numWkSlicesPerDim_"] = Json::object();
     for (const Dim& dim : plan_.dims) out["numWkSlicesPerDim_"][dim.label] = dim.split;
-    out["coreIdToWkSlice_"] = slice_of;
-    out["coreIdToDscSchedule"] = schedule_of;
+    out["coreIdToWkSlice_"] = std::move(slice_of);
+    out["coreIdToDscSchedule"] = std::move(schedule_of);
     out["dscs_"] = Json::array({{{plan_.function, design_space_config()}}});
     if (has_dynamic_dims()) add_symbolic_maps(out);
     return out;
@@ -177,7 +177,7 @@ class Writer {
       if (plan_.is(OpFamily::kDepthwise)) {
         for (const char* none : {"unneededPad_", "unneededPadFront_", "unneededPadBack_"}) entry[none] = 0;
       }
-      out[dim.label] = entry;
+      out[dim.label] = std::move(entry);
     }
     return out;
   }
@@ -203,7 +203,7 @@ class Writer {
         entry["stickSize_"].push_back(part.size);
       }
       if (plan_.is(OpFamily::kPool) || plan_.is(OpFamily::kConv)) entry["stickRepl_"] = Json::array({1});
-      out[layout.label] = entry;
+      out[layout.label] = std::move(entry);
     }
     return out;
   }
@@ -260,7 +260,7 @@ class Writer {
          Json::array({{{"Map", Json::object()}}, {{"Const", Json::object()}}, {{"Const", Json::object()}}})},
         {"dim_prop_attr", Json::array({fold_attribute(cores.size(), "core"), fold_attribute(1, "corelet"),
                                        fold_attribute(1, "time")})},
-        {"data_", data}};
+        {"data_", std::move(data)}};
   }
 
   void add_window_padding(const Tensor& tensor, Json& out) const {
@@ -287,8 +287,8 @@ class Writer {
       gaps[label(d.dim)] = per_core_gap(tensor, shortfall ? -gap : gap);
       if (shortfall) shortfalls[label(d.dim)] = per_core_gap(tensor, -gap);
     }
-    if (!gaps.empty()) out["backGapCore_"] = gaps;
-    if (!shortfalls.empty()) out["spyreShortfallCore_"] = shortfalls;
+    if (!gaps.empty()) out["backGapCore_"] = std::move(gaps);
+    if (!shortfalls.empty()) out["spyreShortfallCore_"] = std::move(shortfalls);
   }
 
   Json per_core_gap(const Tensor& tensor, int64_t gap) const {
@@ -308,7 +308,7 @@ class Writer {
     return {{"ldsIdx_", i},
             {"dsName_", fmt::format("Tensor{}", i)},
             {"dsType_", tensor.layout},
-            {"scale_", scale},
+            {"scale_", std::move(scale)},
             {"wordLength", tensor.word_length},
             {"dataFormat_", to_string(format_label(tensor))},
             {"memOrg_", memory(tensor, i)}};
@@ -331,9 +331,9 @@ class Writer {
       present["dsOffset"] = 0;
       present["allocateNode_"] = node_name(tensor, i);
     }
-    if (tensor.in_lx()) return {{"lx", present}};
-    if (tensor.indirection == Indirection::kIndex) return {{"hbm", present}};
-    return {{"hbm", present}, {"lx", {{"isPresent", 1}}}};
+    if (tensor.in_lx()) return {{"lx", std::move(present)}};
+    if (tensor.indirection == Indirection::kIndex) return {{"hbm", std::move(present)}};
+    return {{"hbm", std::move(present)}, {"lx", {{"isPresent", 1}}}};
   }
 
   // ---- constants and the compute op ----
@@ -350,7 +350,7 @@ class Writer {
                                                   fold_attribute(1, "corelet"), fold_attribute(1, "time")})},
                    {"data_", {{"[0, 0, 0]", Json::array({decimal(constant.bits)})}}}};
       out[decimal(static_cast<int64_t>(i))] = {
-          {"dataFormat_", to_string(plan_.format)}, {"name_", constant.name}, {"data_", data}};
+          {"dataFormat_", to_string(plan_.format)}, {"name_", constant.name}, {"data_", std::move(data)}};
     }
     return out;
   }
@@ -373,9 +373,9 @@ class Writer {
                 {"opFuncName", plan_.function},
                 {"attributes_", {{"dataFormat_", to_string(plan_.format)}, {"fidelity_", "regular"}}},
                 {"location", "Inner"},
-                {"inputLabeledDs", inputs},
+                {"inputLabeledDs", std::move(inputs)},
                 {"outputLabeledDs", Json::array({reference(plan_.tensors.size() - 1)})}};
-    if (!indices.empty()) out["indirectAccessIndexLabeledDs"] = indices;
+    if (!indices.empty()) out["indirectAccessIndexLabeledDs"] = std::move(indices);
     return out;
   }
 
