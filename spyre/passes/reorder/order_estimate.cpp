@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace spyre {
 namespace {
@@ -25,7 +26,8 @@ OrderEstimate::OrderEstimate(const Graph& graph, const GraphAccess& access, std:
               .saves = residency.saves.count(),
               .clone = residency.clone,
               .copied_out = residency.copied_out,
-              .parents = {}};
+              .parents = {},
+              .heirs = {}};
     for (const BufferTouch& touch : residency.direct) {
       add_once(item.nodes, touch.node);
       if (touch.writes) add_once(item.writers, touch.node);
@@ -39,6 +41,9 @@ OrderEstimate::OrderEstimate(const Graph& graph, const GraphAccess& access, std:
       if (lies_alike(graph, access, holding, holdings[p])) item.parents.push_back(p);
     }
     items_.push_back(std::move(item));
+  }
+  for (size_t i = 0; i < items_.size(); ++i) {
+    for (const size_t parent : items_[i].parents) items_[parent].heirs.push_back(i);
   }
   position_.resize(graph.nodes.size());
   load_.resize(2 * graph.nodes.size() + 3);
@@ -76,50 +81,73 @@ void OrderEstimate::lay_out(const std::vector<size_t>& order) {
   }
 }
 
-int64_t OrderEstimate::first_overload(const std::vector<bool>& kept) {
+bool OrderEstimate::takes_over(size_t item) const {
+  const int64_t begin = pieces_[source_[item]].begin;
+  return std::any_of(items_[item].parents.begin(), items_[item].parents.end(), [&](size_t parent) {
+    return kept_[parent] && pieces_[source_[parent]].end == begin + 1;
+  });
+}
+
+void OrderEstimate::load_all() {
+  kept_.assign(items_.size(), 1);
   std::fill(load_.begin(), load_.end(), 0);
   work_ += static_cast<int64_t>(pieces_.size() + load_.size());
   for (size_t p = 0; p < pieces_.size(); ++p) {
     const Piece& piece = pieces_[p];
-    if (!kept[piece.item]) continue;
-    const Item& item = items_[piece.item];
-    int64_t begin = piece.begin;
-    if (p == source_[piece.item]) {
-      const bool takes_over = std::any_of(item.parents.begin(), item.parents.end(), [&](size_t parent) {
-        return kept[parent] && pieces_[source_[parent]].end == piece.begin + 1;
-      });
-      begin += takes_over ? 1 : 0;
-    }
+    const int64_t begin = piece.begin + (p == source_[piece.item] && takes_over(piece.item) ? 1 : 0);
     if (begin >= piece.end) continue;
     load_[static_cast<size_t>(begin)] += piece.size;
     load_[static_cast<size_t>(piece.end)] -= piece.size;
   }
-  int64_t first = -1, live = 0;
-  for (size_t step = 0; step < load_.size(); ++step) {
-    live += load_[step];
-    load_[step] = live;
-    if (live > capacity_ && first < 0) first = static_cast<int64_t>(step);
+  std::partial_sum(load_.begin(), load_.end(), load_.begin());
+}
+
+// An heir lies where its parent lay and is as large: loads never rise.
+void OrderEstimate::drop(size_t item) {
+  const bool late = takes_over(item);
+  std::vector<size_t> heirs;
+  for (const size_t heir : items_[item].heirs) {
+    if (kept_[heir] && takes_over(heir)) heirs.push_back(heir);
   }
-  return first;
+  kept_[item] = 0;
+  const size_t end = item + 1 < source_.size() ? source_[item + 1] : pieces_.size();
+  for (size_t p = source_[item]; p < end; ++p) {
+    const Piece& piece = pieces_[p];
+    const int64_t begin = piece.begin + (p == source_[item] && late ? 1 : 0);
+    for (int64_t step = begin; step < piece.end; ++step) load_[static_cast<size_t>(step)] -= piece.size;
+    work_ += std::max<int64_t>(0, piece.end - begin);
+  }
+  for (const size_t heir : heirs) {
+    const Piece& piece = pieces_[source_[heir]];
+    if (!takes_over(heir) && piece.begin < piece.end) load_[static_cast<size_t>(piece.begin)] += piece.size;
+  }
+}
+
+size_t OrderEstimate::overload_from(size_t step) {
+  const auto found = std::find_if(load_.begin() + static_cast<std::ptrdiff_t>(step), load_.end(),
+                                  [&](int64_t live) { return live > capacity_; });
+  work_ += found - load_.begin() - static_cast<std::ptrdiff_t>(step);
+  return static_cast<size_t>(found - load_.begin());
 }
 
 OrderLoss OrderEstimate::loss_of(const std::vector<size_t>& order) {
   lay_out(order);
+  load_all();
   OrderLoss loss;
-  std::vector<bool> kept(items_.size(), true);
-  int64_t over = first_overload(kept);
   for (const int64_t live : load_) loss.overload += std::max<int64_t>(0, live - capacity_);
-  for (; over >= 0; over = first_overload(kept)) {
+  const auto worth = [&](const Piece& p) {
+    return static_cast<double>(items_[p.item].saves) / static_cast<double>(p.size);
+  };
+  for (size_t over = overload_from(0); over < load_.size(); over = overload_from(over)) {
+    const auto step = static_cast<int64_t>(over);
     const Piece* worst = nullptr;
     for (const Piece& piece : pieces_) {
-      if (!kept[piece.item] || piece.begin > over || piece.end <= over) continue;
-      const auto worth = [&](const Piece& p) {
-        return static_cast<double>(items_[p.item].saves) / static_cast<double>(p.size);
-      };
+      if (!kept_[piece.item] || piece.begin > step || piece.end <= step) continue;
       if (worst == nullptr || worth(piece) < worth(*worst)) worst = &piece;
     }
-    kept[worst->item] = false;
+    work_ += std::ssize(pieces_);
     loss.off_chip += items_[worst->item].saves;
+    drop(worst->item);
   }
   return loss;
 }

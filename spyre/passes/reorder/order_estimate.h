@@ -40,6 +40,7 @@ class OrderEstimate {
     int64_t size, saves;
     bool clone, copied_out;
     std::vector<size_t> parents;  // items whose slot it may take over if they end where it begins
+    std::vector<size_t> heirs;    // the other way around
   };
   struct Piece {
     size_t item;
@@ -47,14 +48,20 @@ class OrderEstimate {
   };
 
   void lay_out(const std::vector<size_t>& order);
-  /// The first step at which what is kept is too much, or -1.
-  int64_t first_overload(const std::vector<bool>& kept);
+  /// Puts everything into LX.
+  void load_all();
+  void drop(size_t item);
+  /// Whether the slot of a parent is there when the item begins.
+  bool takes_over(size_t item) const;
+  /// The first step from here on at which what is kept is too much; the end if there is none.
+  size_t overload_from(size_t step);
 
   std::vector<Item> items_;
   int64_t capacity_;
   std::vector<size_t> position_;
   std::vector<Piece> pieces_;   // of the order at hand; the source of an item before its copies
   std::vector<size_t> source_;  // by item: its first piece
+  std::vector<char> kept_;      // by item
   std::vector<int64_t> load_;   // by step
   int64_t work_ = 0;
 };
