@@ -272,6 +272,19 @@ def test_a_hint_travels_to_the_node(both):
     assert "hint={p0: 8}" in both.text
 
 
+def test_a_tiling_hint_is_said_to_change_nothing(compiled, caplog):
+    from torch_spyre._inductor import hints
+
+    hints._say_once_that_tiles_are_ignored.cache_clear()
+
+    def f(x):
+        with hints.spyre_hint(num_tiles_per_dim={"TILED": 8}):
+            return x + 1
+
+    torch.compile(f)(half(48, 64).to("spyre"))
+    assert sum("num_tiles_per_dim" in record.message for record in caplog.records) == 1
+
+
 def test_work_is_one_kernel(both):
     def f(x, w):
         return torch.softmax(F.layer_norm(x @ w, (128,)), -1)

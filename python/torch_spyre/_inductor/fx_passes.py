@@ -22,20 +22,18 @@ class BeforeAutograd(CustomGraphPass):
 
     def __call__(self, graph: torch.fx.Graph) -> None:
         import torch_spyre._inductor.customops  # noqa: F401
-        from torch_spyre._inductor.attention import attention, supported
-        from torch_spyre._inductor.decompositions import can_tell_classes, one_hot
+        from torch_spyre._inductor import attention, decompositions
 
+        forms = {
+            torch._C._nn.scaled_dot_product_attention: (attention.supported, attention.attention),
+            torch._C._nn.one_hot: (decompositions.can_tell_classes, decompositions.one_hot),
+        }
         for node in graph.nodes:
-            if node.op == "call_function" and node.target is torch._C._nn.scaled_dot_product_attention:
-                given = [_example(a) for a in node.args]
-                options = {k: _example(v) for k, v in node.kwargs.items()}
-                if supported(*given, **options):
-                    node.target = attention
-            if node.op == "call_function" and node.target is torch._C._nn.one_hot:
-                given = [_example(a) for a in node.args]
-                options = {k: _example(v) for k, v in node.kwargs.items()}
-                if can_tell_classes(*given, **options):
-                    node.target = one_hot
+            if node.op != "call_function" or node.target not in forms:
+                continue
+            is_for_the_card, form = forms[node.target]
+            if is_for_the_card(*map(_example, node.args), **{k: _example(v) for k, v in node.kwargs.items()}):
+                node.target = form
 
     def uuid(self):
         return get_hash_for_files((__file__,))

@@ -9,13 +9,18 @@ Hints travel on the FX nodes traced inside the block. They are wishes: the compi
 """
 
 import contextlib
+import functools
 import itertools
+import logging
 
 import torch
+
+log = logging.getLogger(__name__)
 
 _dims: dict[str, int] = {}
 _ids = itertools.count()
 _KEY = "_hint_"
+_TILINGS = ("num_tiles_per_dim", "tiles", "slices")
 
 
 def declare_tensor_dim(name: str, size: int) -> str:
@@ -37,8 +42,8 @@ def name_tensor_dims(tensor: torch.Tensor, names: list[str]) -> torch.Tensor:
 
 @contextlib.contextmanager
 def spyre_hint(**hint):
-    """``num_tiles_per_dim``, ``work_div``, ``named_dims``: kept on every operator traced inside."""
-    allowed = {"num_tiles_per_dim", "work_div", "named_dims", "tiles", "slices"}
+    """``work_div``, ``named_dims``, ``num_tiles_per_dim``: kept on every operator traced inside."""
+    allowed = {"work_div", "named_dims", *_TILINGS}
     unknown = set(hint) - allowed
     if unknown:
         raise ValueError(f"spyre_hint: unknown {sorted(unknown)}, allowed {sorted(allowed)}")
@@ -49,6 +54,15 @@ def spyre_hint(**hint):
 def _hints_of(node) -> list[dict]:
     custom = node.meta.get("custom") or {}
     return [value for key, value in sorted(custom.items()) if key.startswith(_KEY)]
+
+
+@functools.cache
+def _say_once_that_tiles_are_ignored() -> None:
+    log.warning(
+        "spyre_hint: %s found; kernels are not cut into tiles, so it changes nothing. Scratchpads are planned for whole "
+        "kernels; to steer how work is divided among cores, use work_div",
+        " or ".join(_TILINGS),
+    )
 
 
 def for_key(graph_module) -> list:
@@ -70,6 +84,8 @@ def splits_of(node, outer: int, reduced: int) -> dict[str, int]:
         return {}
     splits: dict[str, int] = {}
     for hint in _hints_of(node):
+        if any(hint.get(tiling) for tiling in _TILINGS):
+            _say_once_that_tiles_are_ignored()
         for dim, count in (hint.get("work_div") or {}).items():
             size = _dims.get(dim)
             for axis, extent in enumerate(value.shape):
