@@ -77,14 +77,8 @@ int64_t OpEmitter::extent(std::string_view name) const {
   return loop->extent;
 }
 
-bool OpEmitter::is_exact_float(const Operand& integer) const {
-  constexpr double kExact = 1 << 24;
-  if (integer.is_constant()) return std::fabs(integer.value) <= kExact;
-  const Buffer& buffer = graph_.buffers[static_cast<size_t>(integer.access->buffer)];
-  if (!buffer.fill) return false;
-  const double count = buffer.size.empty() ? 1 : static_cast<double>(buffer.size[0]);
-  const double last = buffer.fill->start + buffer.fill->step * (count - 1);
-  return std::fabs(buffer.fill->start) <= kExact && std::fabs(last) <= kExact;
+bool OpEmitter::is_exact_float(const Operand& integer) {
+  return integer.most <= 1 << 24;
 }
 
 bool OpEmitter::uses(const Operand& operand, std::string_view loop) const {
@@ -103,11 +97,13 @@ Result<Operand> OpEmitter::load(const Instruction& load) {
   // Positions come from memory: a number or a computed value gets a buffer first.
   for (const std::string& name : load.index.index_tensors()) SPYRE_TRY(hold_index(name));
   const HostType type = graph_.buffers[static_cast<size_t>(load.buffer)].dtype;
-  const Operand loaded{.access = Access{load.buffer, load.index}, .type = type, .held = held_as(type)};
+  Operand loaded{.access = Access{load.buffer, load.index}, .type = type, .held = held_as(type)};
+  if (type == HostType::kBool) loaded.most = 1;
   // The card gathers with a copy of its own; what follows reads the copy.
   if (load.index.index_tensors().empty()) return loaded;
   Operand gathered = op("identity", {loaded});
   gathered.type = type;
+  gathered.most = loaded.most;
   return gathered;
 }
 
@@ -127,7 +123,8 @@ void OpEmitter::take_indices(DeviceOp& op, Expr& index) {
 }
 
 Operand OpEmitter::constant(double value, HostType type) const {
-  return {.access = {}, .value = value, .type = type, .held = held_as(type)};
+  return {
+      .access = {}, .value = value, .type = type, .held = held_as(type), .most = std::fabs(value)};
 }
 
 Access OpEmitter::materialize(const Operand& operand) {
@@ -158,8 +155,14 @@ Result<Operand> OpEmitter::ramp(const Expr& index, HostType type) {
     constant_part = 0;
     const BufferId id = graph_.add_buffer(
         {.name = "ramp", .dtype = host_type_of(held), .size = {loop->extent}, .stride = {1}, .fill = fill});
-    Operand part{.access = Access{id, Expr::symbol(loop->name)}, .type = type, .held = held};
+    const double last = fill.start + fill.step * static_cast<double>(loop->extent - 1);
+    const Operand part{.access = Access{id, Expr::symbol(loop->name)},
+                       .type = type,
+                       .held = held,
+                       .most = std::max(std::fabs(fill.start), std::fabs(last))};
+    const double most = part.most + (sum ? sum->most : 0);
     sum = sum ? op(held == Held::kInt32 ? "addi32toi32" : "add", {*sum, part}) : part;
+    sum->most = most;
   }
   if (!sum) return constant(constant_part, type);
   sum->type = type;
@@ -257,6 +260,8 @@ Operand OpEmitter::hold(const Operand& value, Held held) {
     result = op("int32tofp32", {value}, Held::kFp32);
   } else if (held == Held::kFp16) {
     result = op("fp32todl16", {value}, Held::kFp16);
+  } else if (value.type == HostType::kBool) {
+    result = op("fp32toint32", {value}, Held::kInt32);
   } else {
     const Operand zero = constant(0, HostType::kFloat32);
     const Operand up = op("neg", {op("floor", {op("neg", {value})})});
@@ -264,6 +269,7 @@ Operand OpEmitter::hold(const Operand& value, Held held) {
     result = op("fp32toint32", {whole}, Held::kInt32);
   }
   result.type = type;
+  result.most = value.most;
   return result.held == held ? result : hold(result, held);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,7 @@ struct Operand {
   double value = 0;
   HostType type = HostType::kFloat16;  ///< what the program calls it
   Held held = Held::kFp16;
+  double most = std::numeric_limits<double>::infinity();  ///< its magnitude is known not to exceed this
 
   bool is_constant() const { return !access.has_value(); }
 };
@@ -62,8 +64,8 @@ class OpEmitter {
   std::vector<std::string> reduced_loops() const;
   int64_t extent(std::string_view loop) const;
   bool uses(const Operand& operand, std::string_view loop) const;
-  /// Whether an integer is known to be one that fp32 holds: a number or a ramp within 2^24.
-  bool is_exact_float(const Operand& integer) const;
+  /// Whether an integer is known to be one that fp32 holds: none beyond 2^24.
+  static bool is_exact_float(const Operand& integer);
 
   Error refuse(std::string_view message) const;
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "spyre/ops/ops.h"
+#include "spyre/passes/integer_recipes.h"
 
 namespace spyre {
 namespace {
@@ -348,37 +349,14 @@ Operand truth(OpEmitter& emit, const Operand& value) {
   return result;
 }
 
-Operand integer_difference(OpEmitter& emit, const Operands& operands) {
-  const Operand minus_one = emit.constant(-1, HostType::kInt32);
-  return emit.op("addi32toi32", {operands[0], emit.op("muli32toi32", {operands[1], minus_one})});
-}
-
-// Integers are compared with the sign of their difference: that of the integers themselves where they are so close that
-// floats do not tell them apart, else that of the floats, which never overflows.
-std::optional<Operand> integer_comparison(OpEmitter& emit, std::string_view op, const Operands& operands) {
-  static const std::map<std::string_view, std::string_view> kComparisons = {
-      {"eq", "equal"},       {"ge", "greaterequal"}, {"gt", "greaterthan"},
-      {"le", "lesserequal"}, {"lt", "lesserthan"},   {"ne", "notequal"}};
-  const auto comparison = kComparisons.find(op);
-  if (comparison == kComparisons.end()) return std::nullopt;
-  const Operand x = emit.hold(operands[0], Held::kFp32), y = emit.hold(operands[1], Held::kFp32);
-  if (emit.is_exact_float(operands[0]) && emit.is_exact_float(operands[1])) {
-    return emit.op(comparison->second, {x, y});
-  }
-  Operand difference = emit.hold(integer_difference(emit, operands), Held::kFp32);
-  if (op != "eq" && op != "ne") {
-    difference = emit.op("where3", {emit.op("equal", {x, y}), difference, emit.op("sub", {x, y})});
-  }
-  return emit.op(comparison->second, {difference, number(emit, 0, difference)});
-}
-
-// Sums and products of integers run on the card's integer unit and wrap as PyTorch's 32-bit ones do.
-std::optional<Operand> integer_op(OpEmitter& emit, std::string_view op, const Operands& operands) {
-  if (op == "add") return emit.op("addi32toi32", operands);
-  if (op == "mul") return emit.op("muli32toi32", operands);
-  if (op == "neg") return emit.op("muli32toi32", {operands[0], emit.constant(-1, HostType::kInt32)});
-  if (op == "sub") return integer_difference(emit, operands);
-  return integer_comparison(emit, op, operands);
+// The card's own is 16-bit; in fp32 it is log(1 + exp(bx)) / b, and x itself beyond the threshold.
+Result<Operand> wide_softplus(OpEmitter& emit, const Operand& x, double beta, double threshold) {
+  const Operand scaled = emit.op("mul", {x, number(emit, beta, x)});
+  const Operand bounded = emit.op("minimum", {scaled, number(emit, threshold, x)});
+  SPYRE_ASSIGN_OR_RETURN(const Operand log,
+                         logarithm(emit, {emit.op("add", {emit.op("exp", {bounded}), number(emit, 1, x)})}));
+  const Operand beyond = emit.op("greaterthan", {scaled, number(emit, threshold, x)});
+  return emit.op("where3", {beyond, x, emit.op("mul", {log, number(emit, 1 / beta, x)})});
 }
 
 Result<Operand> with_attributes(OpEmitter& emit, const Instruction& instruction, const Operands& operands) {
@@ -389,18 +367,19 @@ Result<Operand> with_attributes(OpEmitter& emit, const Instruction& instruction,
     return otherwise;
   };
   if (instruction.op == "clamp") {
-    const Operand x =
-        emit.hold(operands[0], operands[0].held == Held::kInt32 ? Held::kFp32 : operands[0].held);
+    const Operand& x = operands[0];
     // A bound that is not there: near the largest finite value of the format.
     const double huge = x.held == Held::kFp16 ? 2.0e9 : 3.0e38;
     const double low = std::max(attribute("min", -huge), -huge),
                  high = std::min(attribute("max", huge), huge);
-    return emit.op("clip", {x}, std::nullopt, {{"clipMin", low}, {"clipMax", high}});
+    if (x.held == Held::kInt32 && !emit.is_exact_float(x)) return integer_clamp(emit, x, low, high);
+    const Operand number_held = emit.hold(x, x.held == Held::kInt32 ? Held::kFp32 : x.held);
+    return emit.op("clip", {number_held}, std::nullopt, {{"clipMin", low}, {"clipMax", high}});
   }
   if (instruction.op == "softplus") {
-    if (operands[0].held != Held::kFp16) return emit.refuse("softplus in 32 bits; the card has it in 16");
-    return emit.op("softplus", operands, std::nullopt,
-                   {{"softplusBeta", attribute("beta", 1)}, {"softplusThresh", attribute("threshold", 20)}});
+    const double beta = attribute("beta", 1), threshold = attribute("threshold", 20);
+    if (operands[0].held != Held::kFp16) return wide_softplus(emit, operands[0], beta, threshold);
+    return emit.op("softplus", operands, std::nullopt, {{"softplusBeta", beta}, {"softplusThresh", threshold}});
   }
   if (instruction.op == "layernormscale") {
     return emit.op("layernormscale", operands, std::nullopt, {{"eps", attribute("eps", 1e-5)}});
@@ -438,14 +417,14 @@ Result<Operand> select_pointwise(OpEmitter& emit, const Instruction& instruction
     for (Operand& operand : operands) operand = truth(emit, operand);
   }
   const size_t first = name == "where" ? 1 : 0;
-  Held held = how.computed == Computed::kFp32 ? Held::kFp32 : widest(operands, first);
+  Held held = widest(operands, first);
   Operand result;
   std::optional<Operand> integer;
   if (held == Held::kInt32) integer = integer_op(emit, name, operands);
   if (integer) {
     result = *integer;
   } else {
-    if (held == Held::kInt32) held = Held::kFp32;
+    if (held == Held::kInt32 || how.computed == Computed::kFp32) held = Held::kFp32;
     // A truth value beside numbers is held as they are.
     for (Operand& operand : operands) operand = emit.hold(operand, held);
     SPYRE_ASSIGN_OR_RETURN(result, how.recipe(emit, operands));
@@ -457,14 +436,27 @@ Result<Operand> select_pointwise(OpEmitter& emit, const Instruction& instruction
 
 namespace {
 
-// The position of the largest (smallest) value, the first one of equals: compare with the extreme, put the
-// position where it is met and something larger elsewhere, take the minimum.
-Result<Operand> position_of_extreme(OpEmitter& emit, const Operand& value, std::string_view extreme) {
+// The first position along a loop where a truth value holds: the position there and something larger elsewhere, of
+// these the least. Short loops are counted in 16 bits, which are exact up to 2^10; long ones in fp32, up to 2^24.
+Result<Operand> first_position(OpEmitter& emit, const Operand& met, const std::string& loop) {
+  constexpr int64_t kExact = 1024;
+  const Held held = emit.extent(loop) <= kExact ? met.held : Held::kFp32;
+  const Operand hit = emit.hold(met, held);
+  SPYRE_ASSIGN_OR_RETURN(Operand positions, emit.ramp(Expr::symbol(loop), HostType::kFloat32));
+  positions = emit.hold(positions, held);
+  Operand beyond = emit.constant(held == Held::kFp16 ? 2 * kExact : 16777216, HostType::kFloat32);
+  beyond.held = held;
+  return emit.reduce("min", {emit.op("where3", {hit, positions, beyond})}, {loop});
+}
+
+// The position of the largest (smallest) value, the first one of equals.
+Result<Operand> position_of_extreme(OpEmitter& emit, const Operand& given, std::string_view extreme) {
   const std::vector<std::string> loops = emit.reduced_loops();
   if (loops.size() > 1) return emit.refuse("arg reductions over several loops");
   if (loops.empty()) return emit.constant(0, HostType::kInt64);
-  const auto loop = std::find_if(emit.node().loops.begin(), emit.node().loops.end(),
-                                 [&](const Loop& l) { return l.name == loops[0]; });
+  if (given.held == Held::kInt32 && !emit.is_exact_float(given))
+    return first_position(emit, is_integer_extreme(emit, given, extreme, loops[0]), loops[0]);
+  const Operand value = given.held == Held::kInt32 ? emit.hold(given, Held::kFp32) : given;
   // In 16 bits padding counts as -65504 (a minimum: 65504). What lies beyond becomes as much, or nothing would be met.
   constexpr double kPadding = 65504, kLargest = 8573157376;
   const bool maximum = extreme == "max";
@@ -473,19 +465,10 @@ Result<Operand> position_of_extreme(OpEmitter& emit, const Operand& value, std::
                                   {{"clipMin", maximum ? -kPadding : -kLargest}, {"clipMax", maximum ? kLargest : kPadding}})
                         : value;
   const Operand best = emit.reduce(extreme, {x}, loops);
-  // Short loops are counted in 16 bits, which are exact up to 2^10; long ones in fp32, up to 2^24.
-  constexpr int64_t kExact = 1024;
-  const Held held = loop->extent <= kExact ? x.held : Held::kFp32;
   Operand met = emit.op("equal", {x, best});
   // What is not a number is the extreme wherever it stands, and equals nothing.
   if (x.held == Held::kFp32) met = emit.op("maximum", {met, emit.op("notequal", {x, x})});
-  const Operand hit = emit.hold(met, held);
-  SPYRE_ASSIGN_OR_RETURN(Operand positions, emit.ramp(Expr::symbol(loops[0]), HostType::kFloat32));
-  positions = emit.hold(positions, held);
-  Operand beyond = emit.constant(held == Held::kFp16 ? 2 * kExact : 16777216, HostType::kFloat32);
-  beyond.held = held;
-  const Operand marked = emit.op("where3", {hit, positions, beyond});
-  return emit.reduce("min", {marked}, loops);
+  return first_position(emit, met, loops[0]);
 }
 
 // One reduction per loop. Along loops that the value does not depend on, a sum is a multiple and extremes are
@@ -547,11 +530,8 @@ Result<Operand> select_reduction(OpEmitter& emit, const Instruction& instruction
   if (kind == "dot") {
     SPYRE_ASSIGN_OR_RETURN(result, select_dot(emit, std::move(operands)));
   } else if (kind == "argmax" || kind == "argmin") {
-    SPYRE_ASSIGN_OR_RETURN(
-        result,
-        position_of_extreme(
-            emit, operands[0].held == Held::kInt32 ? emit.hold(operands[0], Held::kFp32) : operands[0],
-            kind == "argmax" ? "max" : "min"));
+    SPYRE_ASSIGN_OR_RETURN(result,
+                           position_of_extreme(emit, operands[0], kind == "argmax" ? "max" : "min"));
     result.type = HostType::kInt64;
     return emit.hold(result, Held::kInt32);
   } else {
@@ -564,10 +544,11 @@ Result<Operand> select_reduction(OpEmitter& emit, const Instruction& instruction
     if (info == nullptr || (info->family != OpFamily::kReduction && info->family != OpFamily::kLayerNorm)) {
       return emit.refuse(fmt::format("the reduction '{}' has no form on the card", kind));
     }
-    if (operands[0].held == Held::kInt32) operands[0] = emit.hold(operands[0], Held::kFp32);
     result = operands[0];
     std::vector<std::string> loops = emit.reduced_loops();
-    if (info->family == OpFamily::kReduction) {
+    if (operands[0].held == Held::kInt32) {
+      SPYRE_ASSIGN_OR_RETURN(result, integer_fold(emit, name, operands[0]));
+    } else if (info->family == OpFamily::kReduction) {
       SPYRE_ASSIGN_OR_RETURN(result, fold_each(emit, name, result, instruction.attributes));
     } else {
       result = emit.reduce(name, {result}, loops, instruction.attributes);

@@ -58,6 +58,7 @@ POINTWISE = {
     "sign": (torch.sign, lambda: [half(4, 100)]),
     "silu": (F.silu, lambda: [half(4, 100)]),
     "softplus": (F.softplus, lambda: [half(4, 100)]),
+    "softplus_float32": (F.softplus, lambda: [torch.linspace(-30, 30, 400).view(4, 100)]),
     "softplus_beta": (lambda x: F.softplus(x, beta=2.0), lambda: [half(4, 100)]),
     "sqrt": (torch.sqrt, lambda: [positive(4, 100)]),
     "square": (torch.square, lambda: [half(4, 100)]),

@@ -183,6 +183,7 @@ class BodyRecorder(DefaultHandler):
         kinds = [self.types[o] for o in operands]
         if name.startswith("bitwise_") and set(kinds) == {torch.bool}:
             name = name.replace("bitwise_", "logical_")
+        name = "fmod" if name == "mod" else name  # Inductor's name for that of integers
         if name in COMPARISONS or name in LOGICAL:
             dtype = torch.bool
         else:

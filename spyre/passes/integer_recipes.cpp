@@ -1,0 +1,278 @@
+#include "spyre/passes/integer_recipes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+
+namespace spyre {
+namespace {
+
+constexpr double kExact = 1 << 24;
+constexpr double kBase = 65536;
+
+Operand integer(OpEmitter& emit, double value) {
+  return emit.constant(value, HostType::kInt32);
+}
+
+Operand number(OpEmitter& emit, double value) {
+  return emit.constant(value, HostType::kFloat32);
+}
+
+Operand as_float(OpEmitter& emit, const Operand& x) {
+  return emit.hold(x, Held::kFp32);
+}
+
+// Of whole numbers in fp32.
+Operand as_integer(OpEmitter& emit, const Operand& x) {
+  return x.is_constant() ? emit.hold(x, Held::kInt32) : emit.op("fp32toint32", {x}, Held::kInt32);
+}
+
+Operand sum(OpEmitter& emit, const Operand& x, const Operand& y) {
+  Operand result = emit.op("addi32toi32", {x, y});
+  result.most = x.most + y.most;
+  return result;
+}
+
+Operand product(OpEmitter& emit, const Operand& x, const Operand& y) {
+  Operand result = emit.op("muli32toi32", {x, y});
+  result.most = x.most * y.most;
+  return result;
+}
+
+Operand negative(OpEmitter& emit, const Operand& x) {
+  return product(emit, x, integer(emit, -1));
+}
+
+Operand difference(OpEmitter& emit, const Operand& x, const Operand& y) {
+  return sum(emit, x, negative(emit, y));
+}
+
+// By the sign of the difference: that of the integers themselves where they are so close that floats do not
+// tell them apart, else that of the floats, which never overflows. A truth value in fp32.
+Operand compared(OpEmitter& emit, std::string_view comparison, const Operand& x, const Operand& y) {
+  const Operand a = as_float(emit, x), b = as_float(emit, y);
+  if (emit.is_exact_float(x) && emit.is_exact_float(y)) return emit.op(comparison, {a, b});
+  Operand apart = as_float(emit, difference(emit, x, y));
+  if (comparison != "equal" && comparison != "notequal") {
+    apart = emit.op("where3", {emit.op("equal", {a, b}), apart, emit.op("sub", {a, b})});
+  }
+  return emit.op(comparison, {apart, number(emit, 0)});
+}
+
+// 1 where it holds, else 0, as an integer.
+Operand indicator(OpEmitter& emit, std::string_view comparison, const Operand& x, const Operand& y) {
+  Operand result = as_integer(emit, compared(emit, comparison, x, y));
+  result.most = 1;
+  return result;
+}
+
+Operand chosen(OpEmitter& emit, const Operand& one_or_zero, const Operand& x, const Operand& y) {
+  return sum(emit, y, product(emit, one_or_zero, difference(emit, x, y)));
+}
+
+Operand extreme_of_two(OpEmitter& emit, std::string_view comparison, const Operand& x, const Operand& y) {
+  return chosen(emit, indicator(emit, comparison, x, y), x, y);
+}
+
+Operand power(OpEmitter& emit, const Operand& x, int64_t exponent) {
+  Operand result = exponent % 2 == 1 ? x : integer(emit, 1), square = x;
+  for (exponent /= 2; exponent > 0; exponent /= 2) {
+    square = product(emit, square, square);
+    if (exponent % 2 == 1) result = result.is_constant() ? square : product(emit, result, square);
+  }
+  return result;
+}
+
+// Of x and y with the sign that makes y positive: x = y * quotient + remainder, 0 <= remainder < y. Two
+// guesses in fp32, each exact to 22 bits, then one step up or down.
+struct Division {
+  Operand sign, x, y, quotient, remainder;
+};
+Division divided(OpEmitter& emit, const Operand& given_x, const Operand& given_y) {
+  const Operand sign =
+      sum(emit, product(emit, indicator(emit, "lesserthan", given_y, integer(emit, 0)), integer(emit, -2)),
+          integer(emit, 1));
+  const Operand x = product(emit, given_x, sign), y = product(emit, given_y, sign);
+  const Operand divisor = as_float(emit, y);
+  const auto guess = [&](const Operand& rest) {
+    const Operand ratio = emit.op("floor", {emit.op("realdiv", {as_float(emit, rest), divisor})});
+    // What fp32 rounds up to 2^31 is no integer of 32 bits.
+    return as_integer(
+        emit, emit.op("clip", {ratio}, std::nullopt, {{"clipMin", -0x1p31}, {"clipMax", 0x1p31 - 128}}));
+  };
+  Operand quotient = guess(x);
+  Operand remainder = difference(emit, x, product(emit, quotient, y));
+  const Operand more = guess(remainder);
+  quotient = sum(emit, quotient, more);
+  remainder = difference(emit, remainder, product(emit, more, y));
+  const Operand step = difference(emit, indicator(emit, "greaterequal", remainder, y),
+                                  indicator(emit, "lesserthan", remainder, integer(emit, 0)));
+  return {sign, x, y, sum(emit, quotient, step), difference(emit, remainder, product(emit, step, y))};
+}
+
+// 1 where rounding towards zero goes up from the floor.
+Operand below_zero_and_broken(OpEmitter& emit, const Division& d) {
+  return product(emit, indicator(emit, "lesserthan", d.x, integer(emit, 0)),
+                 indicator(emit, "notequal", d.remainder, integer(emit, 0)));
+}
+
+std::optional<Operand> quotient_or_remainder(OpEmitter& emit, std::string_view op, const Operand& x,
+                                             const Operand& y) {
+  const bool towards_zero = op == "truncdiv" || op == "fmod";
+  if (!towards_zero && op != "floordiv" && op != "remainder") return std::nullopt;
+  Division d = divided(emit, x, y);
+  if (towards_zero) {
+    const Operand up = below_zero_and_broken(emit, d);
+    d.quotient = sum(emit, d.quotient, up);
+    d.remainder = difference(emit, d.remainder, product(emit, up, d.y));
+  }
+  return op == "floordiv" || op == "truncdiv" ? d.quotient : product(emit, d.remainder, d.sign);
+}
+
+// x = 65536 * high + low, 0 <= low < 65536, both in fp32.
+struct Digits {
+  Operand high, low;
+};
+Digits digits_of(OpEmitter& emit, const Operand& x) {
+  const Operand guess = emit.op("floor", {emit.op("mul", {as_float(emit, x), number(emit, 1 / kBase)})});
+  const Operand rest =
+      as_float(emit, difference(emit, x, product(emit, as_integer(emit, guess), integer(emit, kBase))));
+  // Where fp32 rounded x up to the next multiple, the rest is negative.
+  const Operand over = emit.op("lesserthan", {rest, number(emit, 0)});
+  return {emit.op("sub", {guess, over}), emit.op("add", {rest, emit.op("mul", {over, number(emit, kBase)})})};
+}
+
+Operand joined(OpEmitter& emit, const Operand& high, const Operand& low, double base) {
+  return sum(emit, product(emit, as_integer(emit, high), integer(emit, base)), as_integer(emit, low));
+}
+
+Operand folded(OpEmitter& emit, std::string_view op, Operand x, const std::vector<std::string>& loops) {
+  for (const std::string& loop : loops) x = emit.reduce(op, {x}, {loop});
+  return x;
+}
+
+// 1 in fp32 where x equals its fold.
+Operand matches(OpEmitter& emit, const Operand& x, const Operand& fold) {
+  return emit.op("equal", {x, fold});
+}
+
+struct Extreme {
+  Digits digits, best;
+  Operand candidates;  // low digits beside the best high one, elsewhere something worse
+};
+Extreme extreme_of(OpEmitter& emit, const Operand& x, std::string_view extreme,
+                   const std::vector<std::string>& loops) {
+  const Digits digits = digits_of(emit, x);
+  const Operand high = folded(emit, extreme, digits.high, loops);
+  const Operand worse = number(emit, extreme == "max" ? -1 : kBase);
+  const Operand candidates = emit.op("where3", {matches(emit, digits.high, high), digits.low, worse});
+  return {digits, {high, folded(emit, extreme, candidates, loops)}, candidates};
+}
+
+// Sums of digits so short that fp32 adds up `count` of them exactly.
+Result<Operand> exact_sum(OpEmitter& emit, const Operand& x, int64_t count,
+                          const std::vector<std::string>& loops) {
+  const auto total = [&](const Operand& part) { return folded(emit, "sum", part, loops); };
+  const auto terms = static_cast<double>(count);
+  if (terms * x.most <= kExact) return as_integer(emit, total(as_float(emit, x)));
+  if (terms * 256 > kExact)
+    return emit.refuse(fmt::format("a sum of {} integers; fp32 adds up to 65536 exactly", count));
+  const Digits digits = digits_of(emit, x);
+  if (terms * kBase <= kExact) return joined(emit, total(digits.high), total(digits.low), kBase);
+  const auto in_bytes = [&](const Operand& digit) {
+    const Operand high = emit.op("floor", {emit.op("mul", {digit, number(emit, 1.0 / 256)})});
+    const Operand low = emit.op("sub", {digit, emit.op("mul", {high, number(emit, 256)})});
+    return joined(emit, total(high), total(low), 256);
+  };
+  return sum(emit, product(emit, in_bytes(digits.high), integer(emit, kBase)), in_bytes(digits.low));
+}
+
+// Factor by factor: the card has no integer product along a dimension.
+Result<Operand> exact_product(OpEmitter& emit, Operand x, const std::vector<std::string>& loops) {
+  constexpr int64_t kMostFactors = 64;
+  for (const std::string& loop : loops) {
+    const int64_t count = emit.extent(loop), step = x.access->index.coefficient(loop);
+    const Expr first = x.access->index + -step * Expr::symbol(loop);
+    if (count > kMostFactors || first.symbols().contains(loop))
+      return emit.refuse(
+          fmt::format("a product of {} integers; {} in a row are multiplied", count, kMostFactors));
+    Operand factor = x;
+    std::optional<Operand> so_far;
+    for (int64_t k = 0; k < count; ++k) {
+      factor.access->index = first + Expr::constant(k * step);
+      so_far = so_far ? product(emit, *so_far, factor) : factor;
+    }
+    x = *so_far;
+  }
+  return x;
+}
+
+}  // namespace
+
+std::optional<Operand> integer_op(OpEmitter& emit, std::string_view op,
+                                  const std::vector<Operand>& operands) {
+  static const std::map<std::string_view, std::string_view> kComparisons = {
+      {"eq", "equal"},       {"ge", "greaterequal"}, {"gt", "greaterthan"},
+      {"le", "lesserequal"}, {"lt", "lesserthan"},   {"ne", "notequal"}};
+  const Operand& x = operands[0];
+  if (op == "add") return sum(emit, x, operands[1]);
+  if (op == "mul") return product(emit, x, operands[1]);
+  if (op == "neg") return negative(emit, x);
+  if (op == "sub") return difference(emit, x, operands[1]);
+  if (op == "square") return product(emit, x, x);
+  if (const auto found = kComparisons.find(op); found != kComparisons.end())
+    return compared(emit, found->second, x, operands[1]);
+  const bool whole =
+      op == "pow" && operands[1].is_constant() && operands[1].value >= 0 && operands[1].value <= 64;
+  if (whole) return power(emit, x, static_cast<int64_t>(operands[1].value));
+  const size_t first = op == "where" ? 1 : 0;
+  const bool small = std::all_of(operands.begin() + static_cast<std::ptrdiff_t>(first), operands.end(),
+                                 [&](const Operand& o) { return emit.is_exact_float(o); });
+  if (small) return std::nullopt;
+  if (op == "where") return chosen(emit, emit.hold(x, Held::kInt32), operands[1], operands[2]);
+  if (op == "maximum") return extreme_of_two(emit, "greaterthan", x, operands[1]);
+  if (op == "minimum") return extreme_of_two(emit, "lesserthan", x, operands[1]);
+  if (op == "relu") return product(emit, x, indicator(emit, "greaterthan", x, integer(emit, 0)));
+  if (op == "abs")
+    return chosen(emit, indicator(emit, "lesserthan", x, integer(emit, 0)), negative(emit, x), x);
+  return operands.size() == 2 ? quotient_or_remainder(emit, op, x, operands[1]) : std::nullopt;
+}
+
+Operand integer_clamp(OpEmitter& emit, const Operand& x, double low, double high) {
+  Operand result = x;
+  if (low > -0x1p31) result = extreme_of_two(emit, "greaterthan", result, integer(emit, std::ceil(low)));
+  if (high < 0x1p31 - 1) result = extreme_of_two(emit, "lesserthan", result, integer(emit, std::floor(high)));
+  return result;
+}
+
+Result<Operand> integer_fold(OpEmitter& emit, std::string_view kind, const Operand& x) {
+  std::vector<std::string> loops;
+  int64_t count = 1, repeats = 1;
+  for (const std::string& loop : emit.reduced_loops()) {
+    const bool varies = emit.uses(x, loop);
+    if (varies) loops.push_back(loop);
+    (varies ? count : repeats) *= emit.extent(loop);
+  }
+  if (kind == "sum") {
+    SPYRE_ASSIGN_OR_RETURN(const Operand total, exact_sum(emit, x, count, loops));
+    return repeats == 1 ? total : product(emit, total, integer(emit, static_cast<double>(repeats)));
+  }
+  if (kind == "prod") {
+    if (repeats != 1) return emit.refuse("a product of equal factors");
+    return exact_product(emit, x, loops);
+  }
+  if (emit.is_exact_float(x)) return as_integer(emit, folded(emit, kind, as_float(emit, x), loops));
+  const Extreme extreme = extreme_of(emit, x, kind, loops);
+  return joined(emit, extreme.best.high, extreme.best.low, kBase);
+}
+
+Operand is_integer_extreme(OpEmitter& emit, const Operand& x, std::string_view extreme,
+                           const std::string& loop) {
+  const Extreme found = extreme_of(emit, x, extreme, {loop});
+  return matches(emit, found.candidates, found.best.low);
+}
+
+}  // namespace spyre
