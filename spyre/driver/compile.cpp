@@ -9,6 +9,7 @@
 #include "spyre/passes/cut_bundles.h"
 #include "spyre/passes/divide_nodes.h"
 #include "spyre/passes/eliminate_dead_code.h"
+#include "spyre/passes/move_halves.h"
 #include "spyre/passes/pad_contractions.h"
 #include "spyre/passes/peel_indices.h"
 #include "spyre/passes/plan_pool.h"
@@ -70,7 +71,8 @@ Status optimize(Graph& graph, const CompileOptions& options, PassLog& log, Compi
   return log.run("plan-pool", graph, plan_pool);
 }
 
-std::vector<KernelArgument> arguments_of(const Graph& graph) {
+// As the caller knows them: `given` is the graph that was asked for, which may call two halves one word.
+Result<std::vector<KernelArgument>> arguments_of(const Graph& graph, const Graph& given) {
   std::vector<KernelArgument> arguments;
   for (const BufferId id : launch_buffers(graph)) {
     const Buffer& buffer = graph.buffers[static_cast<size_t>(id)];
@@ -79,6 +81,14 @@ std::vector<KernelArgument> arguments_of(const Graph& graph) {
                             .dtype = buffer.dtype,
                             .size = buffer.size,
                             .stride = buffer.stride};
+    const std::optional<BufferId> known = given.find(buffer.name);
+    if (known && given.buffers[static_cast<size_t>(*known)].dtype != buffer.dtype) {
+      const Buffer& words = given.buffers[static_cast<size_t>(*known)];
+      SPYRE_ASSIGN_OR_RETURN(argument.layout, word_layout(words));
+      argument.dtype = words.dtype;
+      argument.size = words.size;
+      argument.stride = words.stride;
+    }
     argument.role = buffer.is_input ? KernelArgument::Role::kInput
                     : buffer.fill   ? KernelArgument::Role::kConstant
                                     : KernelArgument::Role::kOutput;
@@ -147,6 +157,7 @@ Result<CompileOptions> CompileOptions::from_environment() {
 Result<CompiledGraph> compile(Graph graph, const CompileOptions& options, PassLog& log) {
   CompiledGraph compiled;
   compiled.options = options;
+  const Graph given = graph;
   for (Node& node : graph.nodes) node.bundle = 0;  // decided by us
   SPYRE_TRY(optimize(graph, options, log, compiled));
   SPYRE_TRY(complete_layouts(graph));
@@ -159,7 +170,7 @@ Result<CompiledGraph> compile(Graph graph, const CompileOptions& options, PassLo
     if (parts.size() > 1) compiled.caller_pool = Bytes(kernel.pool_bytes);
     return Status();
   }));
-  compiled.arguments = arguments_of(graph);
+  SPYRE_ASSIGN_OR_RETURN(compiled.arguments, arguments_of(graph, given));
   compiled.graph = std::move(graph);
   return compiled;
 }

@@ -7,6 +7,7 @@
 
 #include "spyre/graph/normal_op.h"
 #include "spyre/passes/layout_candidates.h"
+#include "spyre/passes/move_halves.h"
 #include "spyre/passes/whole_narrowed_rows.h"
 
 namespace spyre {
@@ -137,7 +138,9 @@ Status assign(Graph& graph, const LayoutSearchOptions& options, WovenResults wov
 
 }  // namespace
 
-Status assign_layouts(Graph& graph, const LayoutSearchOptions& options) {
+namespace {
+
+Status assign_words(Graph& graph, const LayoutSearchOptions& options) {
   if (!narrows_ragged_rows(graph)) return assign(graph, options, WovenResults::kAny);
   // What is made of 32-bit floats goes on beside them, and widens back into their order only if it is woven.
   const bool floats = std::any_of(graph.buffers.begin(), graph.buffers.end(), [](const Buffer& buffer) {
@@ -153,6 +156,17 @@ Status assign_layouts(Graph& graph, const LayoutSearchOptions& options) {
     return Status();
   }
   return assign(graph, options, WovenResults::kAny);
+}
+
+}  // namespace
+
+Status assign_layouts(Graph& graph, const LayoutSearchOptions& options) {
+  Status status = assign_words(graph, options);
+  if (status.ok()) return status;
+  std::optional<Graph> halves = in_halves(graph);
+  if (!halves || !assign_words(*halves, options).ok()) return status;
+  graph = std::move(*halves);
+  return Status();
 }
 
 Status cut_loops(Graph& graph) {

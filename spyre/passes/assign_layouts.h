@@ -15,6 +15,9 @@ namespace spyre {
 /// Values narrowed in rows that end inside a stick get rows of whole sticks where nothing else helps
 /// (whole_narrowed_rows.h).
 ///
+/// Where nothing but 32-bit values is copied, and the card cannot as it should, halves of them are
+/// (move_halves.h).
+///
 /// Afterwards every buffer has its layout, every constant too (one per layout it is read in), and
 /// `normalize_op` accepts every node.
 Status assign_layouts(Graph& graph, const LayoutSearchOptions& options = {});

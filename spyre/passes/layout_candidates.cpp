@@ -213,6 +213,7 @@ Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& gr
         buffer.layout ? buffer.layout->device_dtype : info_of(buffer.dtype).device_format;
     if (buffer.layout) {
       result[id].push_back(*buffer.layout);
+      if (!buffer.is_input) continue;
     } else if (buffer.is_input) {
       SPYRE_ASSIGN_OR_RETURN(DeviceLayout layout, DeviceLayout::standard(buffer.size, format));
       result[id].push_back(std::move(layout));

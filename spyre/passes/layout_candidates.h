@@ -28,7 +28,8 @@ enum class WovenResults : uint8_t { kWholeSticks, kAny };
 ///
 ///     buffer [4, 100]  ->  stick on columns, stick on rows, one element per stick
 ///
-/// An input has its real layout first; what follows is what a copy of it could have.
+/// An input has its real layout first; what follows is what a copy of it could have. A result whose layout is
+/// given has no other.
 Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& graph,
                                                                  WovenResults woven = WovenResults::kAny);
 
