@@ -8,7 +8,7 @@ import functools
 
 import torch
 
-from torch_spyre._inductor import sorting
+from torch_spyre._inductor import scans, sorting
 
 aten = torch.ops.aten
 
@@ -195,23 +195,9 @@ def min_dim(x, dim, keepdim=False):
 
 @_form(aten.cumsum.default)
 def cumsum(x, dim, *, dtype=None):
-    """Running counts are a product with a triangle of ones, while 16 bits hold every count.
-
-    Of halves a product would let a NaN reach the sums before it: here every sum has its own row of what it adds up.
-    Of other types the CPU's are kept.
-    """
-    n = x.shape[dim] if x.ndim else 0
-    counts = x.dtype == torch.bool and dtype in (None, torch.int64)
-    halves = x.dtype in (torch.float16, torch.bfloat16) and dtype in (None, x.dtype) and x.numel() * n <= 2**24
-    if not (counts or halves) or not _on_card(x) or not 0 < n <= _EXACT or x.numel() == 0:
+    if not _on_card(x) or not scans.supported(x, dim, dtype):
         return NotImplemented
-    rows = x.movedim(dim, -1)
-    steps = torch.arange(n, dtype=torch.float16, device=x.device)
-    if counts:
-        triangle = (steps[:, None] <= steps).to(torch.float16)
-        return torch.matmul(rows.to(torch.float16), triangle).movedim(-1, dim).to(torch.int64)
-    sums = torch.where(steps[:, None] >= steps, rows.unsqueeze(-2), 0.0).sum(-1)
-    return sums.movedim(-1, dim)
+    return scans.running_sums(x, dim, dtype)
 
 
 @_form(aten.topk.default)
