@@ -192,6 +192,8 @@ def places(n, *shape):
 
 # Which elements, where, and how many: whole numbers, so the answers are exact.
 SELECTION = {
+    "argmax_all": (lambda x: x.argmax(), lambda: [whole(3, 4, 70)]),
+    "argmin_all": (lambda x: x.argmin(keepdim=True), lambda: [whole(9, 100)]),
     "cumsum_mask": (lambda m: m.cumsum(-1) - 1, lambda: [places(2, 2, 512)]),
     "cumsum_bool": (lambda m: m.cumsum(-1), lambda: [places(2, 2, 1100) > 0]),
     "cumsum_integers": (lambda x: x.cumsum(-1), lambda: [places(2**23, 2, 200) * 2 - 2**23]),

@@ -109,10 +109,6 @@ def test_cumulative_sums_of_halves_stay_on_the_card(both, shape):
     both.check(lambda x: (x + 1).cumsum(0), half(*shape))
 
 
-def test_cumulative_sums_in_float32_run_on_the_cpu(both):
-    both.check(lambda x: (x + 1).cumsum(-1), half(4, 64).float(), fallbacks=["aten::cumsum"])
-
-
 def test_the_largest_value_comes_with_its_index(both):
     both.check(lambda x: tuple(x.max(-1)), half(4, 64))
 

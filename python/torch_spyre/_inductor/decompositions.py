@@ -193,6 +193,29 @@ def min_dim(x, dim, keepdim=False):
     return torch.amin(x, dim, keepdim), torch.argmin(x, dim, keepdim)
 
 
+def _position_of_all(x, extreme, position, keepdim):
+    """The first row that has the extreme, and the place in it, which is found alike: the card finds positions along
+    one dimension, and takes rows of one dimension."""
+    if not _on_card(x) or x.ndim < 2 or x.numel() == 0:
+        return NotImplemented
+    place, left, shape = 0, x, [1] * x.ndim if keepdim else []
+    while left.ndim > 1:
+        row = position(extreme(left, list(range(1, left.ndim))), 0)
+        left = left.index_select(0, row.reshape(1)).squeeze(0)
+        place = row * left.numel() + place
+    return (place + position(left, 0)).reshape(shape)
+
+
+@_form(aten.argmax.default)
+def argmax(x, dim=None, keepdim=False):
+    return NotImplemented if dim is not None else _position_of_all(x, torch.amax, torch.argmax, keepdim)
+
+
+@_form(aten.argmin.default)
+def argmin(x, dim=None, keepdim=False):
+    return NotImplemented if dim is not None else _position_of_all(x, torch.amin, torch.argmin, keepdim)
+
+
 @_form(aten.cumsum.default)
 def cumsum(x, dim, *, dtype=None):
     if not _on_card(x) or not scans.supported(x, dim, dtype):
