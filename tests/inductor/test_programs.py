@@ -94,6 +94,13 @@ def test_an_operator_the_compiler_refuses_runs_on_the_cpu(both):
     both.check(lambda x: torch.lgamma(x + 4) * torch.lgamma(x + 5), half(4, 64), fallbacks=["aten::lgamma.out"])
 
 
+def test_a_refused_operator_of_several_results_runs_on_the_cpu(both):
+    pools = "aten::max_pool2d_with_indices.out"
+    places = ["aten::floor_divide", "aten::sub.Tensor"]  # of the largest, in their windows
+    fallbacks = [pools, *places] if both.on_card else []
+    both.check(lambda x: torch.nn.functional.max_pool2d(x, 2), torch.randn(1, 64, 8, 8), fallbacks=fallbacks)
+
+
 @pytest.mark.parametrize("shape", [(128,), (2, 100), (3, 64, 5)])
 def test_running_counts_stay_on_the_card(both, shape):
     mask = torch.randint(0, 2, shape, generator=torch.Generator().manual_seed(0)) > 0
