@@ -102,6 +102,23 @@ def test_running_sums(shape, dim):
     assert torch.equal((whole > 0).to("spyre").cumsum(dim).cpu(), (whole > 0).cumsum(dim))
 
 
+CONVOLUTIONS = {
+    "3x3": ((1, 64, 8, 8), (64, 64, 3, 3), {}),
+    "depthwise": ((2, 10, 8, 8), (10, 1, 3, 3), {"stride": 2, "groups": 10}),
+    "dilated": ((1, 64, 8, 6), (32, 64, 3, 3), {"padding": (2, 1), "dilation": (2, 1)}),
+    "line": ((2, 64, 16), (64, 64, 3), {}),
+    "patches": ((2, 3, 16, 16), (64, 3, 4, 4), {"stride": 4}),
+}
+
+
+@pytest.mark.parametrize("kind", CONVOLUTIONS)
+def test_convolutions(kind):
+    image, filters, options = CONVOLUTIONS[kind]
+    convolve = f.conv1d if len(image) == 3 else f.conv2d
+    inputs = halves(*image), halves(*filters, seed=1) * 0.1, halves(filters[0], seed=2)
+    same_as_on_the_cpu(lambda *t: convolve(*t, **options), *inputs, several=True)
+
+
 # ---- attention ---------------------------------------------------------------------------------------------------
 
 

@@ -134,6 +134,25 @@ PRODUCTS = {
     "addmm": (lambda b, x, y: torch.addmm(b, x, y, beta=0.5, alpha=2), lambda: [half(128), half(4, 64), half(64, 128)]),
     "baddbmm": (torch.baddbmm, lambda: [half(3, 4, 64), half(3, 4, 64), half(3, 64, 64)]),
     "einsum": (lambda x, y: torch.einsum("bhqd,bhkd->bhqk", x, y), lambda: [half(2, 3, 4, 64), half(2, 3, 5, 64)]),
+    "conv1d": (F.conv1d, lambda: [half(2, 64, 16), half(64, 64, 3) * 0.1, half(64)]),
+    "conv1d_causal": (
+        lambda x, w: F.conv1d(x, w, padding=3, groups=64)[..., :16],
+        lambda: [half(2, 64, 16), half(64, 1, 4)],
+    ),
+    "conv2d": (F.conv2d, lambda: [half(1, 64, 8, 8), half(64, 64, 3, 3) * 0.1, half(64)]),
+    "conv2d_depthwise": (
+        lambda x, w, b: F.conv2d(x, w, b, stride=2, groups=10),
+        lambda: [half(2, 10, 8, 8), half(10, 1, 3, 3), half(10)],
+    ),
+    "conv2d_dilated": (
+        lambda x, w: F.conv2d(x, w, padding=(2, 1), dilation=(2, 1)),
+        lambda: [half(1, 64, 8, 6), half(32, 64, 3, 3) * 0.1],
+    ),
+    "conv2d_patches": (lambda x, w: F.conv2d(x, w, stride=4), lambda: [half(2, 3, 16, 16), half(64, 3, 4, 4) * 0.1]),
+    "conv2d_strided": (
+        lambda x, w: F.conv2d(x, w, stride=2, padding=1),
+        lambda: [half(1, 3, 9, 9), half(16, 3, 3, 3) * 0.1],
+    ),
     "outer": (torch.mm, lambda: [half(4, 1), half(1, 64)]),
     "sdpa": (F.scaled_dot_product_attention, lambda: [half(2, 4, 6, 64), half(2, 4, 7, 64), half(2, 4, 7, 64)]),
     "sdpa_causal": (

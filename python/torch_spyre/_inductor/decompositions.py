@@ -8,7 +8,7 @@ import functools
 
 import torch
 
-from torch_spyre._inductor import scans, sorting
+from torch_spyre._inductor import convolutions, scans, sorting
 
 aten = torch.ops.aten
 
@@ -320,6 +320,13 @@ def gather(x, dim, index, *, sparse_grad=False):
     positions = torch.arange(n, dtype=torch.float16, device=x.device).view(n, *[1] * (x.ndim - dim - 1))
     meant = index.unsqueeze(dim + 1).to(torch.float16) == positions
     return torch.where(meant, x.unsqueeze(dim), 0.0).sum(dim + 1)
+
+
+@_form(aten.convolution.default)
+def convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+    if not _on_card(x) or not convolutions.supported(x, weight, stride, padding, dilation, transposed, groups):
+        return NotImplemented
+    return convolutions.convolution(x, weight, bias, stride, padding, dilation, groups)
 
 
 @_form(aten._scaled_dot_product_fused_attention_overrideable.default)
