@@ -53,6 +53,7 @@ def _one_hot(*args, **kwargs):
 
 
 _FORMS = {
+    aten.convolution.default: decompositions.convolution,
     aten.cumsum.default: decompositions.cumsum,
     aten.flip.default: decompositions.flip,
     aten.gather.default: decompositions.gather,

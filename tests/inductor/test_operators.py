@@ -116,6 +116,9 @@ REDUCTIONS = {
     "rms_norm": (lambda x, w: F.rms_norm(x, (64,), w, 1e-5), lambda: [half(4, 64), half(64)]),
     "norm": (lambda x: torch.linalg.vector_norm(x, dim=-1), lambda: [half(4, 64)]),
     "group_norm": (lambda x: F.group_norm(x, 2), lambda: [half(2, 4, 64)]),
+    "cumsum": (lambda x: x.cumsum(-1), lambda: [half(3, 70)]),
+    "cumsum_first": (lambda x: x.cumsum(0), lambda: [half(40, 3, 64)]),
+    "cumsum_of_many": (lambda x: x.cumsum(-1), lambda: [half(2, 1100) * 0.1]),
 }
 
 PRODUCTS = {
@@ -132,6 +135,25 @@ PRODUCTS = {
     "addmm": (lambda b, x, y: torch.addmm(b, x, y, beta=0.5, alpha=2), lambda: [half(128), half(4, 64), half(64, 128)]),
     "baddbmm": (torch.baddbmm, lambda: [half(3, 4, 64), half(3, 4, 64), half(3, 64, 64)]),
     "einsum": (lambda x, y: torch.einsum("bhqd,bhkd->bhqk", x, y), lambda: [half(2, 3, 4, 64), half(2, 3, 5, 64)]),
+    "conv1d": (F.conv1d, lambda: [half(2, 64, 16), half(64, 64, 3) * 0.1, half(64)]),
+    "conv1d_causal": (
+        lambda x, w: F.conv1d(x, w, padding=3, groups=64)[..., :16],
+        lambda: [half(2, 64, 16), half(64, 1, 4)],
+    ),
+    "conv2d": (F.conv2d, lambda: [half(1, 64, 8, 8), half(64, 64, 3, 3) * 0.1, half(64)]),
+    "conv2d_depthwise": (
+        lambda x, w, b: F.conv2d(x, w, b, stride=2, groups=10),
+        lambda: [half(2, 10, 8, 8), half(10, 1, 3, 3), half(10)],
+    ),
+    "conv2d_dilated": (
+        lambda x, w: F.conv2d(x, w, padding=(2, 1), dilation=(2, 1)),
+        lambda: [half(1, 64, 8, 6), half(32, 64, 3, 3) * 0.1],
+    ),
+    "conv2d_patches": (lambda x, w: F.conv2d(x, w, stride=4), lambda: [half(2, 3, 16, 16), half(64, 3, 4, 4) * 0.1]),
+    "conv2d_strided": (
+        lambda x, w: F.conv2d(x, w, stride=2, padding=1),
+        lambda: [half(1, 3, 9, 9), half(16, 3, 3, 3) * 0.1],
+    ),
     "outer": (torch.mm, lambda: [half(4, 1), half(1, 64)]),
     "sdpa": (F.scaled_dot_product_attention, lambda: [half(2, 4, 6, 64), half(2, 4, 7, 64), half(2, 4, 7, 64)]),
     "sdpa_causal": (
@@ -188,8 +210,14 @@ def places(n, *shape):
     return torch.randint(0, n, shape)
 
 
-# Which elements, and where: nothing is computed, so the answers are exact.
+# Which elements, where, and how many: whole numbers, so the answers are exact.
 SELECTION = {
+    "argmax_all": (lambda x: x.argmax(), lambda: [whole(3, 4, 70)]),
+    "argmin_all": (lambda x: x.argmin(keepdim=True), lambda: [whole(9, 100)]),
+    "cumsum_mask": (lambda m: m.cumsum(-1) - 1, lambda: [places(2, 2, 512)]),
+    "cumsum_bool": (lambda m: m.cumsum(-1), lambda: [places(2, 2, 1100) > 0]),
+    "cumsum_integers": (lambda x: x.cumsum(-1), lambda: [places(2**23, 2, 200) * 2 - 2**23]),
+    "cumsum_integers_first": (lambda x: x.cumsum(0), lambda: [places(2**27, 9, 70) - 2**26]),
     "sort": (lambda x: x.sort(stable=True, descending=True), lambda: [whole(3, 70)]),
     "sort_first": (lambda x: x.sort(dim=0, stable=True), lambda: [whole(40, 3)]),
     "argsort": (lambda x: x.argsort(stable=True), lambda: [whole(2, 3, 64)]),
@@ -244,3 +272,14 @@ def test_compiled_selection_is_the_cpus(both, name):
 def test_what_cannot_be_sorted_exactly_is_left_to_the_cpu(both):
     both.check(lambda x: x.sort()[0], torch.randn(2, 100), fallbacks=["aten::sort.stable"], rtol=0, atol=0)
     both.check(lambda x: x.topk(2), torch.tensor([[2**24, 2**24 + 1, 5]]), fallbacks=["aten::topk"])
+
+
+def test_running_sums_have_the_bits_of_their_type(both):
+    both.check(lambda x: x.cumsum(-1), torch.rand(2, 300), rtol=1e-6, atol=1e-6)
+    both.check(lambda x: x.cumsum(0), torch.rand(70, 3, 64), rtol=1e-6, atol=1e-6)
+
+
+def test_an_infinite_term_leaves_the_sums_before_it_alone(both):
+    terms = torch.ones(2, 200)
+    terms[0, 150], terms[1, 30] = torch.inf, torch.nan
+    both.check(lambda x: x.cumsum(-1), terms, rtol=0, atol=0)

@@ -94,6 +94,13 @@ def test_an_operator_the_compiler_refuses_runs_on_the_cpu(both):
     both.check(lambda x: torch.lgamma(x + 4) * torch.lgamma(x + 5), half(4, 64), fallbacks=["aten::lgamma.out"])
 
 
+def test_a_refused_operator_of_several_results_runs_on_the_cpu(both):
+    pools = "aten::max_pool2d_with_indices.out"
+    places = ["aten::floor_divide", "aten::sub.Tensor"]  # of the largest, in their windows
+    fallbacks = [pools, *places] if both.on_card else []
+    both.check(lambda x: torch.nn.functional.max_pool2d(x, 2), torch.randn(1, 64, 8, 8), fallbacks=fallbacks)
+
+
 @pytest.mark.parametrize("shape", [(128,), (2, 100), (3, 64, 5)])
 def test_running_counts_stay_on_the_card(both, shape):
     mask = torch.randint(0, 2, shape, generator=torch.Generator().manual_seed(0)) > 0
@@ -107,10 +114,6 @@ def test_cumulative_sums_of_halves_stay_on_the_card(both, shape):
         x[..., 3] = float("nan")  # the sums before it do not see it
     both.check(lambda x: x.cumsum(-1), x)
     both.check(lambda x: (x + 1).cumsum(0), half(*shape))
-
-
-def test_cumulative_sums_in_float32_run_on_the_cpu(both):
-    both.check(lambda x: (x + 1).cumsum(-1), half(4, 64).float(), fallbacks=["aten::cumsum"])
 
 
 def test_the_largest_value_comes_with_its_index(both):

@@ -16,6 +16,7 @@ that know nothing of sticks. The text is defined in ``spyre/graph``:
 """
 
 import math
+import operator
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -231,12 +232,15 @@ def _symbols(prefix: str, extents: list[int]) -> list[sympy.Expr]:
 
 
 def fx_node(buffer: ir.Buffer):
-    """The FX node a buffer was made for. A view may be what made Inductor realize it, never what computes it."""
+    """The FX node a buffer was made for. A view may be what made Inductor realize it, never what computes it; and what
+    takes one of several results is not what makes them."""
     node = buffer.get_origin_node()
-    if node is not None:
-        return node
-    calls = [n for n in buffer.get_origins() if n.op == "call_function"]
-    return next((n for n in calls if not _is_view(n)), calls[0] if calls else None)
+    if node is None:
+        calls = [n for n in buffer.get_origins() if n.op == "call_function"]
+        node = next((n for n in calls if not _is_view(n)), calls[0] if calls else None)
+    while node is not None and node.target is operator.getitem:
+        node = node.args[0]
+    return node
 
 
 def _is_view(node) -> bool:

@@ -8,7 +8,7 @@ import functools
 
 import torch
 
-from torch_spyre._inductor import sorting
+from torch_spyre._inductor import convolutions, scans, sorting
 
 aten = torch.ops.aten
 
@@ -193,25 +193,34 @@ def min_dim(x, dim, keepdim=False):
     return torch.amin(x, dim, keepdim), torch.argmin(x, dim, keepdim)
 
 
+def _position_of_all(x, extreme, position, keepdim):
+    """The first row that has the extreme, and the place in it, which is found alike: the card finds positions along
+    one dimension, and takes rows of one dimension."""
+    if not _on_card(x) or x.ndim < 2 or x.numel() == 0:
+        return NotImplemented
+    place, left, shape = 0, x, [1] * x.ndim if keepdim else []
+    while left.ndim > 1:
+        row = position(extreme(left, list(range(1, left.ndim))), 0)
+        left = left.index_select(0, row.reshape(1)).squeeze(0)
+        place = row * left.numel() + place
+    return (place + position(left, 0)).reshape(shape)
+
+
+@_form(aten.argmax.default)
+def argmax(x, dim=None, keepdim=False):
+    return NotImplemented if dim is not None else _position_of_all(x, torch.amax, torch.argmax, keepdim)
+
+
+@_form(aten.argmin.default)
+def argmin(x, dim=None, keepdim=False):
+    return NotImplemented if dim is not None else _position_of_all(x, torch.amin, torch.argmin, keepdim)
+
+
 @_form(aten.cumsum.default)
 def cumsum(x, dim, *, dtype=None):
-    """Running counts are a product with a triangle of ones, while 16 bits hold every count.
-
-    Of halves a product would let a NaN reach the sums before it: here every sum has its own row of what it adds up.
-    Of other types the CPU's are kept.
-    """
-    n = x.shape[dim] if x.ndim else 0
-    counts = x.dtype == torch.bool and dtype in (None, torch.int64)
-    halves = x.dtype in (torch.float16, torch.bfloat16) and dtype in (None, x.dtype) and x.numel() * n <= 2**24
-    if not (counts or halves) or not _on_card(x) or not 0 < n <= _EXACT or x.numel() == 0:
+    if not _on_card(x) or not scans.supported(x, dim, dtype):
         return NotImplemented
-    rows = x.movedim(dim, -1)
-    steps = torch.arange(n, dtype=torch.float16, device=x.device)
-    if counts:
-        triangle = (steps[:, None] <= steps).to(torch.float16)
-        return torch.matmul(rows.to(torch.float16), triangle).movedim(-1, dim).to(torch.int64)
-    sums = torch.where(steps[:, None] >= steps, rows.unsqueeze(-2), 0.0).sum(-1)
-    return sums.movedim(-1, dim)
+    return scans.running_sums(x, dim, dtype)
 
 
 @_form(aten.topk.default)
@@ -311,6 +320,13 @@ def gather(x, dim, index, *, sparse_grad=False):
     positions = torch.arange(n, dtype=torch.float16, device=x.device).view(n, *[1] * (x.ndim - dim - 1))
     meant = index.unsqueeze(dim + 1).to(torch.float16) == positions
     return torch.where(meant, x.unsqueeze(dim), 0.0).sum(dim + 1)
+
+
+@_form(aten.convolution.default)
+def convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+    if not _on_card(x) or not convolutions.supported(x, weight, stride, padding, dilation, transposed, groups):
+        return NotImplemented
+    return convolutions.convolution(x, weight, bias, stride, padding, dilation, groups)
 
 
 @_form(aten._scaled_dot_product_fused_attention_overrideable.default)

@@ -1,0 +1,100 @@
+"""Running sums, from operations that the card has.
+
+Along a dimension other than the last, rows are added to rows: each is a sum of twice as many after every step. Along
+the last, every sum has its own row of what it adds up. No sum passes through fewer bits than its type has: a product
+with a triangle of ones, in 16 bits, is for counts that 16 bits hold.
+"""
+
+import torch
+
+BLOCK = 128  # elements that are summed pair by pair; the sums of blocks follow in steps
+_EXACT = 1024  # whole numbers up to here are exact in the card's 16-bit format
+_PAIRS_AT_MOST = 2**27
+_HALVES = (torch.float16, torch.bfloat16)
+_INTEGERS = (torch.int32, torch.int64)
+
+
+def supported(x, dim: int, dtype) -> bool:
+    if x.ndim == 0 or x.numel() == 0 or not -x.ndim <= dim < x.ndim or x.numel() * BLOCK > _PAIRS_AT_MOST:
+        return False
+    whole = x.dtype in (torch.bool, *_INTEGERS)
+    summed = (torch.int64,) if whole else (x.dtype, torch.float32)
+    return (whole or x.dtype in (torch.float32, *_HALVES)) and dtype in (None, *summed)
+
+
+def running_sums(x, dim: int, dtype=None):
+    """The meaning of ``torch.cumsum``: [3, 1, 4] gives [3, 4, 8]."""
+    whole = not x.dtype.is_floating_point
+    dtype = dtype or (torch.int64 if whole else x.dtype)
+    if x.dtype in _HALVES and dtype == x.dtype and x.shape[dim] <= _EXACT and x.numel() * x.shape[dim] <= 2**24:
+        return _of_halves(x.movedim(dim, -1)).movedim(-1, dim)
+    if dim % x.ndim != x.ndim - 1:
+        return _along_rows(x.to(dtype if whole else torch.float32), dim).to(dtype)
+    if x.dtype == torch.bool and x.shape[-1] <= _EXACT:
+        return _counted(x)
+    if whole:
+        return _along_last(_digits(x.to(torch.int64)), torch.float32, dtype)
+    return _along_last([x.to(torch.float32)], x.dtype, dtype).to(dtype)
+
+
+def _counted(x):
+    steps = torch.arange(x.shape[-1], dtype=torch.float16, device=x.device)
+    return torch.matmul(x.to(torch.float16), (steps[:, None] <= steps).to(torch.float16)).to(torch.int64)
+
+
+def _of_halves(rows):
+    steps = torch.arange(rows.shape[-1], dtype=torch.float16, device=rows.device)
+    return torch.where(steps[:, None] >= steps, rows.unsqueeze(-2), 0.0).sum(-1)
+
+
+def _along_rows(x, dim: int):
+    """[a, b, c, d] -> [a, a+b, b+c, c+d] -> [a, a+b, a+b+c, a+b+c+d]"""
+    n, step = x.shape[dim], 1
+    while step < n:
+        later = x.narrow(dim, step, n - step) + x.narrow(dim, 0, n - step)
+        x = torch.cat([x.narrow(dim, 0, step), later], dim)
+        step *= 2
+    return x
+
+
+def _digits(x) -> list:
+    """Integers as [low, high], low + 65536 * high: sums of BLOCK of either are exact in float32."""
+    high = torch.floor(x.to(torch.float32) * 2.0**-16)
+    return [(x - high.to(x.dtype) * 65536).to(torch.float32), high]
+
+
+def _number(digits: list, dtype):
+    if dtype != torch.int64:
+        return digits[0]
+    low, high = (d.to(torch.int64) for d in digits)
+    return low + high * 65536
+
+
+def _along_last(digits: list, source, dtype):
+    """Sums of numbers whose digits are float32 and were ``source``, to be ``dtype``."""
+    n = digits[0].shape[-1]
+    if n <= BLOCK:
+        return _number([_of_pairs(d, source, dtype) for d in digits], dtype)
+    rest = -n % BLOCK
+    padded = [torch.nn.functional.pad(d, (0, rest)) if rest else d for d in digits]
+    blocks = [d.unflatten(-1, (-1, BLOCK)) for d in padded]
+    sums = _number([b.sum(-1, keepdim=True) for b in blocks], dtype)
+    before = torch.cat([torch.zeros_like(sums.narrow(-2, 0, 1)), sums.narrow(-2, 0, sums.shape[-2] - 1)], -2)
+    inside = _number([_of_pairs(b, source, dtype) for b in blocks], dtype)
+    return (inside + _along_rows(before, -2)).flatten(-2).narrow(-1, 0, n).contiguous()
+
+
+def _of_pairs(x, source, dtype):
+    """A sum for every row of a triangle; the sums, one to a stick, side by side again."""
+    n = x.shape[-1]
+    rows = torch.arange(n, dtype=torch.float16, device=x.device)[:, None].expand(n, 64)
+    row = rows.clone(memory_format=torch.contiguous_format).to(torch.float32).amax(-1, keepdim=True)
+    sums = torch.where(row >= _positions(n, x, source), x.unsqueeze(-2), 0.0).sum(-1, keepdim=True)
+    return torch.where(row == _positions(n, x, dtype), sums, 0.0).sum(-2)
+
+
+def _positions(n: int, like, dtype):
+    """0, 1, 2, ... in the order that elements of a stick have when they come from, or become, this type: what is
+    widened from 16 bits, or will be narrowed to them, lies in another order than what has always had 32."""
+    narrow = dtype in (torch.bool, *_HALVES)
+    return torch.arange(n, dtype=torch.float16 if narrow else torch.float32, device=like.device).to(torch.float32)
