@@ -372,12 +372,30 @@ std::optional<Operand> integer_comparison(OpEmitter& emit, std::string_view op, 
   return emit.op(comparison->second, {difference, number(emit, 0, difference)});
 }
 
+// condition ? x : y, exact for all integers: y + condition * (x - y), whose sums wrap back where they overflow.
+Operand integer_choice(OpEmitter& emit, const Operand& condition, const Operand& x, const Operand& y) {
+  const Operand flag =
+      emit.op("fp32toint32", {emit.hold(truth(emit, condition), Held::kFp32)}, Held::kInt32);
+  if (y.is_constant() && y.value == 0) return emit.op("muli32toi32", {flag, x});
+  return emit.op("addi32toi32", {y, emit.op("muli32toi32", {flag, integer_difference(emit, {x, y})})});
+}
+
+// The larger or smaller of two integers; none where floats hold both exactly.
+std::optional<Operand> integer_extreme(OpEmitter& emit, std::string_view op, const Operands& operands) {
+  if (emit.is_exact_float(operands[0]) && emit.is_exact_float(operands[1])) return std::nullopt;
+  Operand first = *integer_comparison(emit, op == "maximum" ? "ge" : "le", operands);
+  first.type = HostType::kBool;
+  return integer_choice(emit, first, operands[0], operands[1]);
+}
+
 // Sums and products of integers run on the card's integer unit and wrap as PyTorch's 32-bit ones do.
 std::optional<Operand> integer_op(OpEmitter& emit, std::string_view op, const Operands& operands) {
   if (op == "add") return emit.op("addi32toi32", operands);
   if (op == "mul") return emit.op("muli32toi32", operands);
   if (op == "neg") return emit.op("muli32toi32", {operands[0], emit.constant(-1, HostType::kInt32)});
   if (op == "sub") return integer_difference(emit, operands);
+  if (op == "where") return integer_choice(emit, operands[0], operands[1], operands[2]);
+  if (op == "maximum" || op == "minimum") return integer_extreme(emit, op, operands);
   return integer_comparison(emit, op, operands);
 }
 
