@@ -135,14 +135,30 @@ Status assign(Graph& graph, const LayoutSearchOptions& options, WovenResults wov
   return Status();
 }
 
-using Rewrite = void (*)(Graph&);
+// Which conversions of a graph get rows of whole sticks.
+struct WholeRows {
+  std::optional<RowsOf> widened;
+  bool narrowed = false;
+};
+
+// The ways to give rows of whole sticks to a graph that has others, fewest copies first.
+std::vector<WholeRows> ways_to_make_rows_whole(const Graph& graph, Weaving weaving) {
+  const bool narrowed = narrows_ragged_rows(graph);
+  std::vector<WholeRows> ways;
+  if (narrowed) ways.push_back({.narrowed = true});
+  if (weaving == Weaving::kByNarrowing) return ways;
+  for (const bool both : {false, true}) {
+    for (const RowsOf rows : {RowsOf::kSource, RowsOf::kResult}) {
+      if (widens_ragged_rows(graph, rows) && (narrowed || !both)) ways.push_back({rows, both});
+    }
+  }
+  return ways;
+}
 
 // Tries a graph as it is, then with whole rows where it converts ragged ones.
 Status assign_rows(Graph& graph, const LayoutSearchOptions& options, Weaving weaving) {
-  std::vector<Rewrite> rewrites;
-  if (weaving == Weaving::kByCopies && widens_ragged_rows(graph)) rewrites.push_back(make_widened_rows_whole);
-  if (narrows_ragged_rows(graph)) rewrites.push_back(make_narrowed_rows_whole);
-  if (rewrites.empty()) return assign(graph, options, WovenResults::kAny, weaving);
+  const std::vector<WholeRows> ways = ways_to_make_rows_whole(graph, weaving);
+  if (ways.empty()) return assign(graph, options, WovenResults::kAny, weaving);
   // What is made of 32-bit floats goes on beside them, and widens back into their order only if it is woven.
   const bool floats = std::any_of(graph.buffers.begin(), graph.buffers.end(), [](const Buffer& buffer) {
     return buffer.is_input && buffer.dtype == HostType::kFloat32;
@@ -150,9 +166,10 @@ Status assign_rows(Graph& graph, const LayoutSearchOptions& options, Weaving wea
   const WovenResults woven = floats ? WovenResults::kAny : WovenResults::kWholeSticks;
   // Each attempt moves more, or leaves more to the reader, than the one before.
   if (assign(graph, options, woven, weaving).ok()) return Status();
-  Graph whole = graph;
-  for (const Rewrite rewrite : rewrites) {
-    rewrite(whole);
+  for (const WholeRows& way : ways) {
+    Graph whole = graph;
+    if (way.widened) make_widened_rows_whole(whole, *way.widened);
+    if (way.narrowed) make_narrowed_rows_whole(whole);
     if (!assign(whole, options, woven, weaving).ok()) continue;
     graph = std::move(whole);
     return Status();

@@ -15,13 +15,13 @@ int64_t in_stick() {
   return elems_per_stick(DataFormat::SEN169_FP16);
 }
 
-// The loop along the rows of the 32-bit side of such a conversion, if they end inside a stick; else -1.
-int ragged_loop(const Node& node, std::string_view conversion) {
+// The loop along the rows of what is converted, or of the result, if they end inside a stick; else -1.
+int ragged_loop(const Node& node, std::string_view conversion, RowsOf rows) {
   const DeviceOp op = device_op(node);
   if (op.op != conversion) return -1;
   int row = -1;
   int64_t step = 0;
-  for (const ExprTerm& term : (op.op == kNarrow ? op.inputs[0] : op.output).index.terms()) {
+  for (const ExprTerm& term : (rows == RowsOf::kSource ? op.inputs[0] : op.output).index.terms()) {
     for (size_t i = 0; i < node.loops.size(); ++i) {
       const bool walks = term.kind == AtomKind::kSymbol && term.name == node.loops[i].name;
       if (!walks || node.loops[i].extent == 1 || (row >= 0 && term.coefficient >= step)) continue;
@@ -32,9 +32,9 @@ int ragged_loop(const Node& node, std::string_view conversion) {
   return row >= 0 && node.loops[static_cast<size_t>(row)].extent % in_stick() != 0 ? row : -1;
 }
 
-bool converts_ragged_rows(const Graph& graph, std::string_view conversion) {
+bool converts_ragged_rows(const Graph& graph, std::string_view conversion, RowsOf rows) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(),
-                     [&](const Node& node) { return ragged_loop(node, conversion) >= 0; });
+                     [&](const Node& node) { return ragged_loop(node, conversion, rows) >= 0; });
 }
 
 // A buffer over the loops of a node with the loop `row` innermost, in whole sticks, and where the node is in
@@ -66,11 +66,11 @@ struct WholeRows {
 // Hands every such conversion, as node and as operation, to `write`, which appends what replaces it: something
 // with the 16-bit side in `whole`.
 template <typename Write>
-void replace_conversions(Graph& graph, std::string_view conversion, const Write& write) {
+void replace_conversions(Graph& graph, std::string_view conversion, RowsOf rows, const Write& write) {
   std::vector<Node> nodes = std::move(graph.nodes);
   graph.nodes.clear();
   for (Node& node : nodes) {
-    const int row = ragged_loop(node, conversion);
+    const int row = ragged_loop(node, conversion, rows);
     if (row < 0) {
       graph.nodes.push_back(std::move(node));
       continue;
@@ -86,11 +86,11 @@ void replace_conversions(Graph& graph, std::string_view conversion, const Write&
 }  // namespace
 
 bool narrows_ragged_rows(const Graph& graph) {
-  return converts_ragged_rows(graph, kNarrow);
+  return converts_ragged_rows(graph, kNarrow, RowsOf::kSource);
 }
 
 void make_narrowed_rows_whole(Graph& graph) {
-  replace_conversions(graph, kNarrow, [&](Node node, DeviceOp narrow, const Access& whole) {
+  replace_conversions(graph, kNarrow, RowsOf::kSource, [&](Node node, DeviceOp narrow, const Access& whole) {
     const Access target = std::exchange(narrow.output, whole);
     const HostType dtype = graph.buffers[static_cast<size_t>(target.buffer)].dtype;
     Node copy = node;
@@ -102,12 +102,12 @@ void make_narrowed_rows_whole(Graph& graph) {
   });
 }
 
-bool widens_ragged_rows(const Graph& graph) {
-  return converts_ragged_rows(graph, kWiden);
+bool widens_ragged_rows(const Graph& graph, RowsOf rows) {
+  return converts_ragged_rows(graph, kWiden, rows);
 }
 
-void make_widened_rows_whole(Graph& graph) {
-  replace_conversions(graph, kWiden, [&](Node node, DeviceOp widen, const Access& whole) {
+void make_widened_rows_whole(Graph& graph, RowsOf rows) {
+  replace_conversions(graph, kWiden, rows, [&](Node node, DeviceOp widen, const Access& whole) {
     const Access source = std::exchange(widen.inputs[0], whole);
     const auto dtype_of = [&](const Access& access) {
       return graph.buffers[static_cast<size_t>(access.buffer)].dtype;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "spyre/graph/graph.h"
 
 /// Rows of whole sticks on the 16-bit side of conversions, so that the layout search can put woven sticks in
@@ -16,13 +18,17 @@ bool narrows_ragged_rows(const Graph& graph);
 ///                                              m = identity m_whole
 void make_narrowed_rows_whole(Graph& graph);
 
+/// Whose rows end inside a stick: those of what is converted, or those of the result, which differ where it is
+/// read transposed.
+enum class RowsOf : uint8_t { kSource, kResult };
+
 /// Whether some value is widened from 16 bits in rows that end inside a stick.
-bool widens_ragged_rows(const Graph& graph);
+bool widens_ragged_rows(const Graph& graph, RowsOf rows);
 
 /// The same for what is widened.
 ///
 ///     t = dl16tofp32 m     m [2, 100]    ->    m_whole = identity m       m_whole [2, 100], rows of 128
 ///                                              t = dl16tofp32 m_whole
-void make_widened_rows_whole(Graph& graph);
+void make_widened_rows_whole(Graph& graph, RowsOf rows);
 
 }  // namespace spyre

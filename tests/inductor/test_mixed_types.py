@@ -43,12 +43,13 @@ def test_a_ragged_mask_made_by_one_kernel_is_in_order_for_the_next(card, shape):
 # Masks and halves are 16-bit and floats and integers 32-bit here, all from outside: none may be woven as the other is.
 APART = [(128,), (100,), (3, 64), (4, 100), (5, 7), (2, 3, 130), (65, 65), (1, 70)]
 BESIDE_FLOATS = {
-    "where": lambda m, h, x: torch.where(m, x, -x),
-    "masked_fill": lambda m, h, x: x.masked_fill(m, 0),
-    "masks_of_both": lambda m, h, x: (x > 0) | m,
-    "sum": lambda m, h, x: h.float() + x,
-    "product": lambda m, h, x: torch.where(m, h, x),
-    "columns": lambda m, h, x: torch.where(m.transpose(0, -1), x.transpose(0, -1), 1.0),
+    "where": lambda m, h, x, y: torch.where(m, x, y),
+    "masked_fill": lambda m, h, x, y: x.masked_fill(m, 0),
+    "masks_of_both": lambda m, h, x, y: (x > 0) | m,
+    "sum": lambda m, h, x, y: h.float() + y,
+    "choice_of_either": lambda m, h, x, y: torch.where(m, h, x),
+    "all_transposed": lambda m, h, x, y: torch.where(m.transpose(0, -1), x.transpose(0, -1), 1.0),
+    "mask_transposed": lambda m, h, x, y: torch.where(m.reshape(x.shape[::-1]).permute(*reversed(range(x.ndim))), x, y),
 }
 BESIDE_INTEGERS = {
     "where": lambda m, i, j: torch.where(m, i, j),
@@ -61,16 +62,15 @@ BESIDE_INTEGERS = {
 }
 
 
-def everything(shape, seed=0):
-    """A mask, halves and floats, none of them a sum of others, with everything a selection must not touch."""
-    generator = torch.Generator().manual_seed(seed)
+def everything(shape):
+    """A mask, halves and two tensors of floats, the first with everything that a selection must not touch."""
+    generator = torch.Generator().manual_seed(0)
     m = torch.rand(shape, generator=generator) < 0.5
     h = torch.randint(-50, 50, shape, generator=generator).half()
-    x = torch.randn(shape, generator=generator)
-    x.view(-1)[::7] = torch.tensor(float("nan"))
-    x.view(-1)[1::7] = torch.tensor(float("inf"))
-    x.view(-1)[2::7] = torch.tensor(-0.0)
-    return m, h, x
+    x, y = torch.randn((2, *shape), generator=generator)
+    for first, special in enumerate((float("nan"), float("inf"), -0.0)):
+        x.view(-1)[first::7] = special
+    return m, h, x, y
 
 
 def whole_numbers(shape):
@@ -108,6 +108,6 @@ def test_a_choice_between_integers_is_exact(card, name, shape):
 @pytest.mark.parametrize("shape", [(4, 100), (70, 192)], ids=str)
 def test_any_number_of_cores_chooses_the_same(card, shape, planning, cores):
     with config.patch(sencores=cores, lx_planning=planning):
-        m, _, x = everything(shape)
+        m, _, x, _ = everything(shape)
         same_bits(card, lambda m, x: torch.where(m, x, x * 2) * 4, m, x)
         same_bits(card, lambda m, i, j: torch.where(m, i, j) * 1, *whole_numbers(shape))
