@@ -156,9 +156,6 @@ Status power(GraphBuilder& graph, Arguments args, std::string_view op) {
 
 Status choose(GraphBuilder& graph, Arguments args, std::string_view op) {
   SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[1], &args[2]}));
-  if (is_integer(type)) {
-    return refuse("a choice between integers");
-  }
   if (args[0].toTensor().scalar_type() != c10::kBool) {
     return refuse("a condition that is not bool");
   }
@@ -171,9 +168,6 @@ Status choose(GraphBuilder& graph, Arguments args, std::string_view op) {
 
 Status fill_masked(GraphBuilder& graph, Arguments args, std::string_view op) {
   SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0]}));
-  if (is_integer(type)) {
-    return refuse("a choice between integers");
-  }
   if (args[1].toTensor().scalar_type() != c10::kBool) {
     return refuse("a mask that is not bool");
   }

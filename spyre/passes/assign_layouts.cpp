@@ -8,7 +8,7 @@
 #include "spyre/graph/normal_op.h"
 #include "spyre/passes/layout_candidates.h"
 #include "spyre/passes/move_halves.h"
-#include "spyre/passes/whole_narrowed_rows.h"
+#include "spyre/passes/whole_converted_rows.h"
 
 namespace spyre {
 namespace {
@@ -127,44 +127,71 @@ std::vector<const DeviceLayout*> operand_layouts(const Graph& graph, const Node&
 
 namespace {
 
-Status assign(Graph& graph, const LayoutSearchOptions& options, WovenResults woven) {
-  SPYRE_ASSIGN_OR_RETURN(const auto candidates, layout_candidates(graph, woven));
+Status assign(Graph& graph, const LayoutSearchOptions& options, WovenResults woven, Weaving weaving) {
+  SPYRE_ASSIGN_OR_RETURN(const auto candidates, layout_candidates(graph, woven, weaving));
   const Graph before = graph;
-  Conversions conversions(before, candidates);
+  Conversions conversions(before, candidates, weaving);
   SPYRE_ASSIGN_OR_RETURN(const LayoutChoice choice, choose_layouts(before, candidates, conversions, options));
   CopyInserter(graph, candidates, conversions, choice).run();
   return Status();
 }
 
-}  // namespace
+// Which conversions of a graph get rows of whole sticks.
+struct WholeRows {
+  std::optional<RowsOf> widened;
+  bool narrowed = false;
+};
 
-namespace {
+// The ways to give rows of whole sticks to a graph that has others, fewest copies first.
+std::vector<WholeRows> ways_to_make_rows_whole(const Graph& graph, Weaving weaving) {
+  const bool narrowed = narrows_ragged_rows(graph);
+  std::vector<WholeRows> ways;
+  if (narrowed) ways.push_back({.narrowed = true});
+  if (weaving == Weaving::kByNarrowing) return ways;
+  for (const bool both : {false, true}) {
+    for (const RowsOf rows : {RowsOf::kSource, RowsOf::kResult}) {
+      if (widens_ragged_rows(graph, rows) && (narrowed || !both)) ways.push_back({rows, both});
+    }
+  }
+  return ways;
+}
 
-Status assign_words(Graph& graph, const LayoutSearchOptions& options) {
-  if (!narrows_ragged_rows(graph)) return assign(graph, options, WovenResults::kAny);
+// Tries a graph as it is, then with whole rows where it converts ragged ones.
+Status assign_rows(Graph& graph, const LayoutSearchOptions& options, Weaving weaving) {
+  const std::vector<WholeRows> ways = ways_to_make_rows_whole(graph, weaving);
+  if (ways.empty()) return assign(graph, options, WovenResults::kAny, weaving);
   // What is made of 32-bit floats goes on beside them, and widens back into their order only if it is woven.
   const bool floats = std::any_of(graph.buffers.begin(), graph.buffers.end(), [](const Buffer& buffer) {
     return buffer.is_input && buffer.dtype == HostType::kFloat32;
   });
   const WovenResults woven = floats ? WovenResults::kAny : WovenResults::kWholeSticks;
   // Each attempt moves more, or leaves more to the reader, than the one before.
-  if (assign(graph, options, woven).ok()) return Status();
-  Graph whole = graph;
-  make_narrowed_rows_whole(whole);
-  if (assign(whole, options, woven).ok()) {
+  if (assign(graph, options, woven, weaving).ok()) return Status();
+  for (const WholeRows& way : ways) {
+    Graph whole = graph;
+    if (way.widened) make_widened_rows_whole(whole, *way.widened);
+    if (way.narrowed) make_narrowed_rows_whole(whole);
+    if (!assign(whole, options, woven, weaving).ok()) continue;
     graph = std::move(whole);
     return Status();
   }
-  return assign(graph, options, WovenResults::kAny);
+  return assign(graph, options, WovenResults::kAny, weaving);
+}
+
+bool widens(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [](const Node& node) { return device_op(node).op == "dl16tofp32"; });
 }
 
 }  // namespace
 
 Status assign_layouts(Graph& graph, const LayoutSearchOptions& options) {
-  Status status = assign_words(graph, options);
+  Status status = assign_rows(graph, options, Weaving::kByNarrowing);
   if (status.ok()) return status;
+  // What is widened beside 32-bit values from elsewhere has to be woven first.
+  if (widens(graph) && assign_rows(graph, options, Weaving::kByCopies).ok()) return Status();
   std::optional<Graph> halves = in_halves(graph);
-  if (!halves || !assign_words(*halves, options).ok()) return status;
+  if (!halves || !assign_rows(*halves, options, Weaving::kByNarrowing).ok()) return status;
   graph = std::move(*halves);
   return Status();
 }

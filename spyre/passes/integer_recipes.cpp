@@ -70,6 +70,7 @@ Operand indicator(OpEmitter& emit, std::string_view comparison, const Operand& x
 }
 
 Operand chosen(OpEmitter& emit, const Operand& one_or_zero, const Operand& x, const Operand& y) {
+  if (y.is_constant() && y.value == 0) return product(emit, one_or_zero, x);
   return sum(emit, y, product(emit, one_or_zero, difference(emit, x, y)));
 }
 

@@ -81,12 +81,15 @@ std::vector<Axis> merged(const std::vector<Axis>& axes, const std::set<int64_t>&
 }
 
 // Which orders of elements a buffer of this format may have.
-std::vector<ElementArrangement> arrangements(DataFormat format, const std::set<std::string>& ops) {
+std::vector<ElementArrangement> arrangements(DataFormat format, const std::set<std::string>& ops,
+                                             Weaving weaving) {
   using enum ElementArrangement;
   std::vector<ElementArrangement> result = {STANDARD};
   const bool converts = ops.contains("dl16tofp32") || ops.contains("fp32todl16");
   if (converts && format == DataFormat::IEEE_FP32) result.push_back(DL16_TO_FP32);
-  if (ops.contains("fp32todl16") && format == DataFormat::SEN169_FP16) result.push_back(FP32_TO_DL16);
+  const bool weaves =
+      ops.contains("fp32todl16") || (weaving == Weaving::kByCopies && ops.contains("dl16tofp32"));
+  if (weaves && format == DataFormat::SEN169_FP16) result.push_back(FP32_TO_DL16);
   return result;
 }
 
@@ -185,7 +188,8 @@ std::optional<DeviceLayout> with_woven_rows(const DeviceLayout& layout, int64_t 
   return std::nullopt;
 }
 
-Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& graph, WovenResults woven) {
+Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& graph, WovenResults woven,
+                                                                 Weaving weaving) {
   std::vector<std::vector<Axis>> axes;
   for (size_t id = 0; id < graph.buffers.size(); ++id)
     axes.push_back(axes_of(graph, static_cast<BufferId>(id)));
@@ -219,7 +223,7 @@ Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& gr
       result[id].push_back(std::move(layout));
     }
     const std::vector<ElementArrangement> orders =
-        holds_moments[id] ? std::vector{ElementArrangement::EXX2} : arrangements(format, ops);
+        holds_moments[id] ? std::vector{ElementArrangement::EXX2} : arrangements(format, ops, weaving);
     const std::vector<Axis> whole = merged(axes[id], crossed[id]);
     const bool ragged_weaves = woven == WovenResults::kAny || !graph.is_result(static_cast<BufferId>(id));
     SPYRE_TRY(offer(whole, format, orders, ragged_weaves, result[id]));

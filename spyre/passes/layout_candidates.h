@@ -18,6 +18,11 @@ int64_t walkable_extent(const Graph& graph, BufferId id, size_t dim);
 /// order later whose rows end inside a stick.
 enum class WovenResults : uint8_t { kWholeSticks, kAny };
 
+/// How a 16-bit buffer comes to have its elements woven as narrowing leaves them: because something was narrowed
+/// into it, or also by copies, which is worth it for what is widened: woven, it widens into the standard order,
+/// beside 32-bit values from elsewhere.
+enum class Weaving : uint8_t { kByNarrowing, kByCopies };
+
 /// The layouts worth trying for every buffer, by buffer id, best guess first.
 ///
 /// A buffer can have its stick along any of its dimensions, or hold one element per stick. Dimensions that
@@ -31,7 +36,8 @@ enum class WovenResults : uint8_t { kWholeSticks, kAny };
 /// An input has its real layout first; what follows is what a copy of it could have. A result whose layout is
 /// given has no other.
 Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& graph,
-                                                                 WovenResults woven = WovenResults::kAny);
+                                                                 WovenResults woven = WovenResults::kAny,
+                                                                 Weaving weaving = Weaving::kByNarrowing);
 
 /// The same layout with a dimension of one stick's length that only position 0 of carries data: the form in
 /// which a tensor changes between whole sticks and one element per stick.

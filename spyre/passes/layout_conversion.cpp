@@ -6,7 +6,6 @@
 #include <array>
 
 #include "spyre/graph/normal_op.h"
-#include "spyre/passes/layout_candidates.h"
 
 namespace spyre {
 
@@ -54,24 +53,48 @@ bool Conversions::direct(BufferId buffer, const DeviceLayout& from, const Device
   return normalize_op(graph_, node, layouts).ok();
 }
 
+std::optional<Conversion> Conversions::path(BufferId buffer, const DeviceLayout& from,
+                                            std::vector<DeviceLayout> steps) const {
+  Conversion conversion{.steps = std::move(steps)};
+  const DeviceLayout* previous = &from;
+  for (const DeviceLayout& step : conversion.steps) {
+    if (!direct(buffer, *previous, step)) return std::nullopt;
+    conversion.bytes += bytes_of(*previous) + bytes_of(step);
+    previous = &step;
+  }
+  return conversion;
+}
+
+// A stick is turned, its rows are woven, and turned again.
+std::optional<Conversion> Conversions::weave(BufferId buffer, const DeviceLayout& from,
+                                             const DeviceLayout& to) const {
+  for (const DeviceLayout& turned : candidates_[static_cast<size_t>(buffer)]) {
+    const std::optional<DeviceLayout> woven = with_woven_rows(turned, to.stride_map.back());
+    if (!woven) continue;
+    const bool single = turned.stride_map.back() < 0;
+    auto found = turned == from ? path(buffer, from, {*woven, single ? with_lane_dimension(to) : to})
+                 : single ? path(buffer, from, {with_lane_dimension(from), turned, *woven, with_lane_dimension(to)})
+                          : path(buffer, from, {turned, *woven, to});
+    if (found) return found;
+  }
+  return std::nullopt;
+}
+
 std::optional<Conversion> Conversions::search(BufferId buffer, const DeviceLayout& from,
                                               const DeviceLayout& to) const {
-  const auto path = [&](std::vector<DeviceLayout> steps) -> std::optional<Conversion> {
-    Conversion conversion{.steps = std::move(steps)};
-    const DeviceLayout* previous = &from;
-    for (const DeviceLayout& step : conversion.steps) {
-      if (!direct(buffer, *previous, step)) return std::nullopt;
-      conversion.bytes += bytes_of(*previous) + bytes_of(step);
-      previous = &step;
-    }
-    return conversion;
+  const auto path = [&](std::vector<DeviceLayout> steps) {
+    return Conversions::path(buffer, from, std::move(steps));
   };
   if (auto one = path({to})) return one;
   const bool from_single = from.stride_map.back() < 0, to_single = to.stride_map.back() < 0;
+  constexpr auto kWoven = ElementArrangement::FP32_TO_DL16;
+  if (from.element_arrangement != kWoven && to.element_arrangement == kWoven) {
+    return weaving_ == Weaving::kByCopies ? weave(buffer, from, to) : std::nullopt;
+  }
   // What comes out has room for the lanes it does not use; it reads like `to`.
   if (from_single && !to_single) return path({with_lane_dimension(to)});
   if (!from_single && to_single) return path({with_lane_dimension(from), to});
-  if (from.element_arrangement != ElementArrangement::FP32_TO_DL16) {
+  if (from.element_arrangement != kWoven) {
     // Sticks along one dimension that begin elsewhere are turned away from it, and back; others that lie in
     // other pieces are put together before they are turned, or after.
     std::optional<Conversion> cheapest;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "spyre/graph/graph.h"
+#include "spyre/passes/layout_candidates.h"
 
 namespace spyre {
 
@@ -27,18 +28,23 @@ int64_t bytes_of(const DeviceLayout& layout);
 /// Conversions between the candidates of each buffer, found when asked for and remembered.
 class Conversions {
  public:
-  Conversions(const Graph& graph, const std::vector<std::vector<DeviceLayout>>& candidates)
-      : graph_(graph), candidates_(candidates) {}
+  Conversions(const Graph& graph, const std::vector<std::vector<DeviceLayout>>& candidates,
+              Weaving weaving = Weaving::kByNarrowing)
+      : graph_(graph), candidates_(candidates), weaving_(weaving) {}
 
   /// Null: the card cannot.
   const Conversion* find(BufferId buffer, int from, int to);
 
  private:
   std::optional<Conversion> search(BufferId buffer, const DeviceLayout& from, const DeviceLayout& to) const;
+  std::optional<Conversion> weave(BufferId buffer, const DeviceLayout& from, const DeviceLayout& to) const;
+  std::optional<Conversion> path(BufferId buffer, const DeviceLayout& from,
+                                 std::vector<DeviceLayout> steps) const;
   bool direct(BufferId buffer, const DeviceLayout& from, const DeviceLayout& to) const;
 
   const Graph& graph_;
   const std::vector<std::vector<DeviceLayout>>& candidates_;
+  Weaving weaving_;
   std::map<std::pair<BufferId, std::pair<int, int>>, std::optional<Conversion>> known_;
 };
 

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch_spyre._inductor import config
 
 from tests.inductor import harness
 
@@ -37,3 +38,76 @@ def test_a_ragged_mask_made_by_one_kernel_is_in_order_for_the_next(card, shape):
     found = torch.compile(lambda m, x: torch.where(m, x, -x), fullgraph=True)(mask, x.to("spyre"))
     assert torch.equal(found.cpu(), torch.where(i > 3, x, -x))
     assert torch.spyre.metrics()["fallbacks"] == {}
+
+
+# Masks and halves are 16-bit and floats and integers 32-bit here, all from outside: none may be woven as the other is.
+APART = [(128,), (100,), (3, 64), (4, 100), (5, 7), (2, 3, 130), (65, 65), (1, 70)]
+BESIDE_FLOATS = {
+    "where": lambda m, h, x, y: torch.where(m, x, y),
+    "masked_fill": lambda m, h, x, y: x.masked_fill(m, 0),
+    "masks_of_both": lambda m, h, x, y: (x > 0) | m,
+    "sum": lambda m, h, x, y: h.float() + y,
+    "choice_of_either": lambda m, h, x, y: torch.where(m, h, x),
+    "all_transposed": lambda m, h, x, y: torch.where(m.transpose(0, -1), x.transpose(0, -1), 1.0),
+    "mask_transposed": lambda m, h, x, y: torch.where(m.reshape(x.shape[::-1]).permute(*reversed(range(x.ndim))), x, y),
+}
+BESIDE_INTEGERS = {
+    "where": lambda m, i, j: torch.where(m, i, j),
+    "masked_fill": lambda m, i, j: i.masked_fill(m, 1),
+    "zeroed": lambda m, i, j: i.masked_fill(m, 0),
+    "kept": lambda m, i, j: torch.where(m, i, 0),
+    "numbers": lambda m, i, j: torch.where(m, 2147483647, -5) + i * 0,
+    "maximum": lambda m, i, j: torch.maximum(i, j),
+    "minimum": lambda m, i, j: torch.minimum(i, j.masked_fill(m, 7)),
+}
+
+
+def everything(shape):
+    """A mask, halves and two tensors of floats, the first with everything that a selection must not touch."""
+    generator = torch.Generator().manual_seed(0)
+    m = torch.rand(shape, generator=generator) < 0.5
+    h = torch.randint(-50, 50, shape, generator=generator).half()
+    x, y = torch.randn((2, *shape), generator=generator)
+    for first, special in enumerate((float("nan"), float("inf"), -0.0)):
+        x.view(-1)[first::7] = special
+    return m, h, x, y
+
+
+def whole_numbers(shape):
+    """Integers that fp32 does not tell apart, and those whose difference overflows."""
+    generator = torch.Generator().manual_seed(1)
+    ends = torch.tensor([-(2**31), -(2**31) + 1, 2**31 - 1, 2**31 - 2, 2**24 + 1, 0])
+    i, j = (ends[torch.randint(len(ends), shape, generator=generator)] for _ in range(2))
+    return torch.rand(shape, generator=generator) < 0.5, i, j
+
+
+def bits(x):
+    return x.view(torch.int32) if x.dtype == torch.float32 else x
+
+
+def same_bits(card, function, *args):
+    found = card.check(function, *args, rtol=0, atol=0)
+    expected = function(*args)
+    assert torch.equal(bits(found.cpu()), bits(expected))
+
+
+@pytest.mark.parametrize("shape", APART, ids=str)
+@pytest.mark.parametrize("name", BESIDE_FLOATS)
+def test_halves_and_masks_meet_floats_from_elsewhere(card, name, shape):
+    same_bits(card, BESIDE_FLOATS[name], *everything(shape))
+
+
+@pytest.mark.parametrize("shape", APART, ids=str)
+@pytest.mark.parametrize("name", BESIDE_INTEGERS)
+def test_a_choice_between_integers_is_exact(card, name, shape):
+    same_bits(card, BESIDE_INTEGERS[name], *whole_numbers(shape))
+
+
+@pytest.mark.parametrize("cores", [1, 2, 7, 32])
+@pytest.mark.parametrize("planning", [False, True])
+@pytest.mark.parametrize("shape", [(4, 100), (70, 192)], ids=str)
+def test_any_number_of_cores_chooses_the_same(card, shape, planning, cores):
+    with config.patch(sencores=cores, lx_planning=planning):
+        m, _, x, _ = everything(shape)
+        same_bits(card, lambda m, x: torch.where(m, x, x * 2) * 4, m, x)
+        same_bits(card, lambda m, i, j: torch.where(m, i, j) * 1, *whole_numbers(shape))

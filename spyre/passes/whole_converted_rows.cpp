@@ -1,0 +1,126 @@
+#include "spyre/passes/whole_converted_rows.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "spyre/graph/device_op.h"
+
+namespace spyre {
+namespace {
+
+constexpr std::string_view kNarrow = "fp32todl16", kWiden = "dl16tofp32";
+
+int64_t in_stick() {
+  return elems_per_stick(DataFormat::SEN169_FP16);
+}
+
+// The loop along the rows of what is converted, or of the result, if they end inside a stick; else -1.
+int ragged_loop(const Node& node, std::string_view conversion, RowsOf rows) {
+  const DeviceOp op = device_op(node);
+  if (op.op != conversion) return -1;
+  int row = -1;
+  int64_t step = 0;
+  for (const ExprTerm& term : (rows == RowsOf::kSource ? op.inputs[0] : op.output).index.terms()) {
+    for (size_t i = 0; i < node.loops.size(); ++i) {
+      const bool walks = term.kind == AtomKind::kSymbol && term.name == node.loops[i].name;
+      if (!walks || node.loops[i].extent == 1 || (row >= 0 && term.coefficient >= step)) continue;
+      row = static_cast<int>(i);
+      step = term.coefficient;
+    }
+  }
+  return row >= 0 && node.loops[static_cast<size_t>(row)].extent % in_stick() != 0 ? row : -1;
+}
+
+bool converts_ragged_rows(const Graph& graph, std::string_view conversion, RowsOf rows) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [&](const Node& node) { return ragged_loop(node, conversion, rows) >= 0; });
+}
+
+// A buffer over the loops of a node with the loop `row` innermost, in whole sticks, and where the node is in
+// it.
+struct WholeRows {
+  Buffer buffer;
+  Expr index;
+
+  WholeRows(const Node& node, const Buffer& ragged, int row) {
+    buffer = {.name = ragged.name + "_whole", .dtype = ragged.dtype};
+    const int64_t extent = node.loops[static_cast<size_t>(row)].extent;
+    buffer.storage = round_up(extent, in_stick());
+    add(node.loops[static_cast<size_t>(row)], 1);
+    for (int i = static_cast<int>(node.loops.size()) - 1; i >= 0; --i) {
+      if (i == row) continue;
+      add(node.loops[static_cast<size_t>(i)], buffer.storage);
+      buffer.storage *= node.loops[static_cast<size_t>(i)].extent;
+    }
+  }
+
+ private:
+  void add(const Loop& loop, int64_t stride) {
+    buffer.size.insert(buffer.size.begin(), loop.extent);
+    buffer.stride.insert(buffer.stride.begin(), stride);
+    index = index + stride * Expr::symbol(loop.name);
+  }
+};
+
+// Hands every such conversion, as node and as operation, to `write`, which appends what replaces it: something
+// with the 16-bit side in `whole`.
+template <typename Write>
+void replace_conversions(Graph& graph, std::string_view conversion, RowsOf rows, const Write& write) {
+  std::vector<Node> nodes = std::move(graph.nodes);
+  graph.nodes.clear();
+  for (Node& node : nodes) {
+    const int row = ragged_loop(node, conversion, rows);
+    if (row < 0) {
+      graph.nodes.push_back(std::move(node));
+      continue;
+    }
+    const DeviceOp op = device_op(node);
+    const Access halves = op.op == kNarrow ? op.output : op.inputs[0];
+    WholeRows whole(node, graph.buffers[static_cast<size_t>(halves.buffer)], row);
+    const BufferId id = graph.add_buffer(std::move(whole.buffer));
+    write(std::move(node), op, Access{id, whole.index});
+  }
+}
+
+}  // namespace
+
+bool narrows_ragged_rows(const Graph& graph) {
+  return converts_ragged_rows(graph, kNarrow, RowsOf::kSource);
+}
+
+void make_narrowed_rows_whole(Graph& graph) {
+  replace_conversions(graph, kNarrow, RowsOf::kSource, [&](Node node, DeviceOp narrow, const Access& whole) {
+    const Access target = std::exchange(narrow.output, whole);
+    const HostType dtype = graph.buffers[static_cast<size_t>(target.buffer)].dtype;
+    Node copy = node;
+    copy.name += "_back";
+    set_device_op(graph, node, narrow, dtype);
+    set_device_op(graph, copy, {.op = "identity", .inputs = {whole}, .output = target}, dtype);
+    graph.nodes.push_back(std::move(node));
+    graph.nodes.push_back(std::move(copy));
+  });
+}
+
+bool widens_ragged_rows(const Graph& graph, RowsOf rows) {
+  return converts_ragged_rows(graph, kWiden, rows);
+}
+
+void make_widened_rows_whole(Graph& graph, RowsOf rows) {
+  replace_conversions(graph, kWiden, rows, [&](Node node, DeviceOp widen, const Access& whole) {
+    const Access source = std::exchange(widen.inputs[0], whole);
+    const auto dtype_of = [&](const Access& access) {
+      return graph.buffers[static_cast<size_t>(access.buffer)].dtype;
+    };
+    Node copy = node;
+    copy.name += "_whole";
+    DeviceOp identity{.op = "identity", .inputs = {source}, .output = whole};
+    std::swap(identity.indices, widen.indices);
+    set_device_op(graph, copy, identity, dtype_of(source));
+    set_device_op(graph, node, widen, dtype_of(widen.output));
+    graph.nodes.push_back(std::move(copy));
+    graph.nodes.push_back(std::move(node));
+  });
+}
+
+}  // namespace spyre

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+
+#include "spyre/graph/graph.h"
+
+/// Rows of whole sticks on the 16-bit side of conversions, so that the layout search can put woven sticks in
+/// order, or weave sticks that are in order (ADR 0018): what lies behind the end of a row is then woven with
+/// it, and harms nobody.
+namespace spyre {
+
+/// Whether some value is narrowed to 16 bits in rows that end inside a stick.
+bool narrows_ragged_rows(const Graph& graph);
+
+/// Gives every such value a buffer of its own whose rows start whole sticks apart.
+///
+///     m = fp32todl16 t     m [2, 100]    ->    m_whole = fp32todl16 t     m_whole [2, 100], rows of 128
+///                                              m = identity m_whole
+void make_narrowed_rows_whole(Graph& graph);
+
+/// Whose rows end inside a stick: those of what is converted, or those of the result, which differ where it is
+/// read transposed.
+enum class RowsOf : uint8_t { kSource, kResult };
+
+/// Whether some value is widened from 16 bits in rows that end inside a stick.
+bool widens_ragged_rows(const Graph& graph, RowsOf rows);
+
+/// The same for what is widened.
+///
+///     t = dl16tofp32 m     m [2, 100]    ->    m_whole = identity m       m_whole [2, 100], rows of 128
+///                                              t = dl16tofp32 m_whole
+void make_widened_rows_whole(Graph& graph, RowsOf rows);
+
+}  // namespace spyre
