@@ -257,6 +257,8 @@ Operand OpEmitter::hold(const Operand& value, Held held) {
     result = op("int32tofp32", {value}, Held::kFp32);
   } else if (held == Held::kFp16) {
     result = op("fp32todl16", {value}, Held::kFp16);
+  } else if (type == HostType::kBool) {
+    result = op("fp32toint32", {value}, Held::kInt32);  // 0 or 1: no fraction to drop
   } else {
     const Operand zero = constant(0, HostType::kFloat32);
     const Operand up = op("neg", {op("floor", {op("neg", {value})})});

@@ -148,13 +148,18 @@ Result<Operand> rounded(OpEmitter& emit, const Operands& operands) {
   return emit.op("sub", {up, emit.op("mul", {tie, odd})});
 }
 
-Operand integer_power(OpEmitter& emit, const Operand& x, int64_t exponent) {
+// Whether repeated multiplication is the way.
+bool is_whole_power(double exponent) {
+  return exponent == std::floor(exponent) && exponent > 0 && exponent <= 64;
+}
+
+Operand whole_power(OpEmitter& emit, const Operand& x, int64_t exponent, std::string_view mul) {
   Operand result = x;
   int64_t high = 1;
   while (2 * high <= exponent) high *= 2;
   for (int64_t bit = high / 2; bit > 0; bit /= 2) {
-    result = emit.op("mul", {result, result});
-    if ((exponent & bit) != 0) result = emit.op("mul", {result, x});
+    result = emit.op(mul, {result, result});
+    if ((exponent & bit) != 0) result = emit.op(mul, {result, x});
   }
   return result;
 }
@@ -166,9 +171,9 @@ Result<Operand> power(OpEmitter& emit, const Operands& operands) {
     if (y.value == -0.5) return emit.op("rsqrt", {x});
     if (y.value == 0) return number(emit, 1, x);
     const double size = std::fabs(y.value);
-    if (size == std::floor(size) && size <= 64) {
+    if (is_whole_power(size)) {
       const Operand base = y.value > 0 ? x : emit.op("reciprocal", {x});
-      return integer_power(emit, base, static_cast<int64_t>(size));
+      return whole_power(emit, base, static_cast<int64_t>(size), "mul");
     }
   }
   // Of a negative base this is not a number, as PyTorch's is for a broken exponent.
@@ -372,12 +377,45 @@ std::optional<Operand> integer_comparison(OpEmitter& emit, std::string_view op, 
   return emit.op(comparison->second, {difference, number(emit, 0, difference)});
 }
 
-// Sums and products of integers run on the card's integer unit and wrap as PyTorch's 32-bit ones do.
+// A float that is whole, as an integer: no fraction to drop.
+Operand whole_as_integer(OpEmitter& emit, const Operand& value) {
+  if (value.is_constant()) return emit.hold(value, Held::kInt32);
+  return emit.op("fp32toint32", {emit.hold(value, Held::kFp32)}, Held::kInt32);
+}
+
+// x where the condition holds, else y: y + condition * (x - y). That the difference may wrap is all the same.
+Operand integer_choice(OpEmitter& emit, const Operand& condition, const Operand& x, const Operand& y) {
+  const Operand chosen = whole_as_integer(emit, condition);
+  return emit.op("addi32toi32", {y, emit.op("muli32toi32", {chosen, integer_difference(emit, {x, y})})});
+}
+
+// x times a comparison of it with zero; that of the floats is that of the integers.
+Operand integer_where_sign(OpEmitter& emit, const Operand& x, bool negate_negative) {
+  const Operand number_held = emit.hold(x, Held::kFp32), zero = number(emit, 0, number_held);
+  Operand factor = emit.op("greaterthan", {number_held, zero});
+  if (negate_negative) factor = emit.op("sub", {factor, emit.op("lesserthan", {number_held, zero})});
+  return emit.op("muli32toi32", {x, whole_as_integer(emit, factor)});
+}
+
+// Sums and products of integers run on the card's integer unit and wrap as PyTorch's 32-bit ones do; choices between
+// integers are made of both, so that no number passes through a float that does not hold it.
 std::optional<Operand> integer_op(OpEmitter& emit, std::string_view op, const Operands& operands) {
   if (op == "add") return emit.op("addi32toi32", operands);
   if (op == "mul") return emit.op("muli32toi32", operands);
   if (op == "neg") return emit.op("muli32toi32", {operands[0], emit.constant(-1, HostType::kInt32)});
   if (op == "sub") return integer_difference(emit, operands);
+  if (op == "abs" || op == "relu") return integer_where_sign(emit, operands[0], op == "abs");
+  if (op == "square") return whole_power(emit, operands[0], 2, "muli32toi32");
+  if (op == "pow" && operands[1].is_constant() && is_whole_power(operands[1].value)) {
+    return whole_power(emit, operands[0], static_cast<int64_t>(operands[1].value), "muli32toi32");
+  }
+  const bool exact = std::all_of(operands.begin() + (op == "where" ? 1 : 0), operands.end(),
+                                 [&](const Operand& o) { return emit.is_exact_float(o); });
+  if (!exact && op == "where") return integer_choice(emit, operands[0], operands[1], operands[2]);
+  if (!exact && (op == "maximum" || op == "minimum")) {
+    const Operand first = *integer_comparison(emit, op == "maximum" ? "gt" : "lt", operands);
+    return integer_choice(emit, first, operands[0], operands[1]);
+  }
   return integer_comparison(emit, op, operands);
 }
 
