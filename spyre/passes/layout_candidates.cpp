@@ -80,13 +80,15 @@ std::vector<Axis> merged(const std::vector<Axis>& axes, const std::set<int64_t>&
   return result;
 }
 
-// Which orders of elements a buffer of this format may have.
-std::vector<ElementArrangement> arrangements(DataFormat format, const std::set<std::string>& ops) {
+// Which orders of elements a buffer of this format may have: those that conversions make, here or before an input came.
+std::vector<ElementArrangement> arrangements(DataFormat format, const std::set<std::string>& ops,
+                                             const std::set<ElementArrangement>& of_inputs) {
   using enum ElementArrangement;
   std::vector<ElementArrangement> result = {STANDARD};
-  const bool converts = ops.contains("dl16tofp32") || ops.contains("fp32todl16");
-  if (converts && format == DataFormat::IEEE_FP32) result.push_back(DL16_TO_FP32);
-  if (ops.contains("fp32todl16") && format == DataFormat::SEN169_FP16) result.push_back(FP32_TO_DL16);
+  const bool narrows = ops.contains("fp32todl16") || of_inputs.contains(FP32_TO_DL16);
+  const bool widens = ops.contains("dl16tofp32") || ops.contains("fp32todl16") || of_inputs.contains(DL16_TO_FP32);
+  if (widens && format == DataFormat::IEEE_FP32) result.push_back(DL16_TO_FP32);
+  if (narrows && format == DataFormat::SEN169_FP16) result.push_back(FP32_TO_DL16);
   return result;
 }
 
@@ -206,6 +208,11 @@ Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& gr
     if (op.op == "exx2") holds_moments[static_cast<size_t>(op.output.buffer)] = true;
   }
 
+  std::set<ElementArrangement> of_inputs;
+  for (const Buffer& buffer : graph.buffers) {
+    if (buffer.is_input && buffer.layout) of_inputs.insert(buffer.layout->element_arrangement);
+  }
+
   std::vector<std::vector<DeviceLayout>> result(graph.buffers.size());
   for (size_t id = 0; id < graph.buffers.size(); ++id) {
     const Buffer& buffer = graph.buffers[id];
@@ -218,7 +225,7 @@ Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& gr
       result[id].push_back(std::move(layout));
     }
     const std::vector<ElementArrangement> orders =
-        holds_moments[id] ? std::vector{ElementArrangement::EXX2} : arrangements(format, ops);
+        holds_moments[id] ? std::vector{ElementArrangement::EXX2} : arrangements(format, ops, of_inputs);
     const std::vector<Axis> whole = merged(axes[id], crossed[id]);
     const bool ragged_weaves = woven == WovenResults::kAny || !graph.is_result(static_cast<BufferId>(id));
     SPYRE_TRY(offer(whole, format, orders, ragged_weaves, result[id]));
