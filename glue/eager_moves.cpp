@@ -57,9 +57,6 @@ Status stack(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
 
 Status triangle(GraphBuilder& graph, Arguments args, std::string_view op) {
   SPYRE_ASSIGN_OR_RETURN(const HostType type, arithmetic_type(args[0].toTensor().scalar_type()));
-  if (type == HostType::kInt32 || type == HostType::kInt64) {
-    return refuse("a choice between integers");
-  }
   NodeBuilder node = graph.node(graph.result(), graph.result_size());
   const size_t rank = node.output_loops();
   // Below or on the diagonal: column - row - diagonal <= 0.
