@@ -43,6 +43,8 @@ py::object run_form(const std::string& name, const std::string& overload, const 
     return otherwise(*args, **kwargs);
   }
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), overload.c_str());
+  // PyTorch unwraps numbers that it had wrapped as tensors, as the 2 of x // 2.
+  const torch::jit::ToIValueAllowNumbersAsTensors numbers_are_tensors(true);
   torch::jit::Stack stack = torch::jit::createStackForSchema(op.schema(), args, kwargs, std::nullopt);
   {
     const py::gil_scoped_release others_may_run;

@@ -113,13 +113,12 @@ class Planner {
       return plan;
     }
     Status made = check_tensors();
-    if (made.ok() && !call_.written.empty()) {
-      made = compile_into(plan, /*direct=*/true);
-      if (!made.ok() && may_copy) {
-        made = compile_into(plan, /*direct=*/false);
+    if (made.ok()) {
+      made = compile_any(plan, may_copy, Views::kAlone);
+      const bool has_parts = std::any_of(call_.tensors.begin(), call_.tensors.end(), is_part);
+      if (!made.ok() && has_parts && compile_any(plan, may_copy, Views::kWhole).ok()) {
+        return plan;
       }
-    } else if (made.ok()) {
-      made = compile_into(plan, /*direct=*/false);
     }
     if (!made.ok()) {
       plan.refusal = made.error().to_string();
@@ -172,8 +171,16 @@ class Planner {
     return Status();
   }
 
-  Status compile_into(EagerPlan& plan, bool direct) const {
-    GraphBuilder builder(name_);
+  Status compile_any(EagerPlan& plan, bool may_copy, Views views) const {
+    if (call_.written.empty()) {
+      return compile_into(plan, /*direct=*/false, views);
+    }
+    Status made = compile_into(plan, /*direct=*/true, views);
+    return made.ok() || !may_copy ? made : compile_into(plan, /*direct=*/false, views);
+  }
+
+  Status compile_into(EagerPlan& plan, bool direct, Views views) const {
+    GraphBuilder builder(name_, views);
     for (EagerPlan::Target& target : plan.targets) {
       target.direct = direct;
       if (direct) {

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <set>
+#include <tuple>
 
 #include "glue/storage.h"
 #include "glue/tensor_access.h"
@@ -27,10 +30,16 @@ Graph named(const std::string& aten) {
 
 }  // namespace
 
-GraphBuilder::GraphBuilder(std::string aten) : aten_(std::move(aten)), graph_(named(aten_)) {}
+GraphBuilder::GraphBuilder(std::string aten, Views views)
+    : aten_(std::move(aten)), views_(views), graph_(named(aten_)) {}
+
+BufferId GraphBuilder::add(Buffer buffer) {
+  parts_.push_back({buffer.size, buffer.stride, buffer.offset});
+  return graph_.add_buffer(std::move(buffer));
+}
 
 void GraphBuilder::add_result(const ResultSpec& spec) {
-  results_.push_back(graph_.add_buffer(
+  results_.push_back(add(
       {.name = "out", .dtype = host_type_of(spec.dtype), .size = spec.size, .stride = spec.stride}));
   graph_.results.push_back(results_.back());
 }
@@ -48,7 +57,39 @@ int64_t elements_of_storage(const at::Tensor& tensor) {
   return context != nullptr && context->image ? context->image->numel : 0;
 }
 
+/// The sizes and strides of the dense tensor that a layout was made for, from its strides alone. None where they are
+/// not those of one.
+///
+///     device_size [2, 4, 64]   stride_map [64, 100, 1]   400 elements   ->   [4, 100]   [100, 1]
+std::optional<std::pair<std::vector<int64_t>, std::vector<int64_t>>> dense_tensor(const DeviceLayout& layout,
+                                                                                  int64_t elements) {
+  std::set<int64_t, std::greater<>> steps;
+  const int64_t over_stick = layout.stride_map.back() * layout.device_size.back();
+  for (const int64_t step : layout.stride_map) {
+    if (step > 0 && step != over_stick) {
+      steps.insert(step);
+    }
+  }
+  std::vector<int64_t> size, stride(steps.begin(), steps.end());
+  int64_t outer = elements;
+  for (const int64_t step : stride) {
+    if (outer % step != 0) {
+      return std::nullopt;
+    }
+    size.push_back(outer / step);
+    outer = step;
+  }
+  if (outer != 1) {
+    return std::nullopt;
+  }
+  return std::pair(size, stride);
+}
+
 }  // namespace
+
+bool is_part(const at::Tensor& tensor) {
+  return tensor.numel() > 0 && tensor.numel() < elements_of_storage(tensor);
+}
 
 BufferId GraphBuilder::input(const at::Tensor& tensor) {
   for (size_t i = 0; i < inputs_.size(); ++i) {
@@ -71,7 +112,15 @@ BufferId GraphBuilder::input(const at::Tensor& tensor) {
     }
   }
   inputs_.push_back(tensor);
-  return graph_.add_buffer(std::move(buffer));
+  const BufferId id = add(std::move(buffer));
+  Buffer& whole = graph_.buffers[static_cast<size_t>(id)];
+  if (views_ == Views::kWhole && is_part(tensor)) {
+    if (const auto dense = dense_tensor(*whole.layout, whole.storage)) {
+      std::tie(whole.size, whole.stride) = *dense;
+      whole.offset = 0;
+    }
+  }
+  return id;
 }
 
 int GraphBuilder::argument_number(BufferId id) const {
@@ -84,7 +133,7 @@ int GraphBuilder::argument_number(BufferId id) const {
 
 BufferId GraphBuilder::local(std::vector<int64_t> size, HostType dtype) {
   std::vector<int64_t> stride = contiguous_strides(size);
-  return graph_.add_buffer({.name = fmt::format("tmp{}", graph_.buffers.size()),
+  return add({.name = fmt::format("tmp{}", graph_.buffers.size()),
                             .dtype = dtype,
                             .size = std::move(size),
                             .stride = std::move(stride)});
@@ -108,19 +157,19 @@ Value NodeBuilder::append(Instruction instruction) {
 }
 
 Expr NodeBuilder::offset_of(BufferId id, const std::vector<Expr>& position) const {
-  const Buffer& buffer = graph_.buffer(id);
-  SPYRE_CHECK(position.size() == buffer.size.size(), "one coordinate for each dimension");
-  Expr index = Expr::constant(buffer.offset);
+  const GraphBuilder::Part& part = graph_.seen(id);
+  SPYRE_CHECK(position.size() == part.size.size(), "one coordinate for each dimension");
+  Expr index = Expr::constant(part.offset);
   for (size_t d = 0; d < position.size(); ++d) {
-    if (buffer.size[d] != 1) {
-      index = index + buffer.stride[d] * position[d];
+    if (part.size[d] != 1) {
+      index = index + part.stride[d] * position[d];
     }
   }
   return index;
 }
 
 std::vector<Expr> NodeBuilder::broadcast(BufferId id) const {
-  const size_t rank = graph_.buffer(id).size.size();
+  const size_t rank = graph_.seen(id).size.size();
   SPYRE_CHECK(rank <= output_loops_, "operands have no more dimensions than the result");
   std::vector<Expr> position;
   for (size_t d = 0; d < rank; ++d) {

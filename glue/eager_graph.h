@@ -32,9 +32,17 @@ struct ResultSpec {
 
 class NodeBuilder;
 
+/// How a view on the card becomes a buffer: by itself, or as the whole tensor it is a part of, read in part. By itself it
+/// is copied in part, when a copy is needed; but what starts inside a stick can only be copied as a whole.
+///
+///     x[:, 3:] of x [4, 100]     kAlone: [4, 97] from element 3      kWhole: [4, 100], columns from 3 on
+enum class Views : uint8_t { kAlone, kWhole };
+/// Whether the storage of a tensor on the card has other elements than the tensor's.
+bool is_part(const at::Tensor& tensor);
+
 class GraphBuilder {
  public:
-  explicit GraphBuilder(std::string aten);
+  explicit GraphBuilder(std::string aten, Views views = Views::kAlone);
 
   /// The buffer of an argument on the card; one given twice is one buffer. In the order first asked for,
   /// these are what the kernel's `run` takes.
@@ -47,7 +55,7 @@ class GraphBuilder {
   /// A row-major buffer that lives only inside the graph.
   BufferId local(std::vector<int64_t> size, HostType dtype);
 
-  const std::vector<int64_t>& result_size(size_t i = 0) const { return buffer(result(i)).size; }
+  const std::vector<int64_t>& result_size(size_t i = 0) const { return seen(result(i)).size; }
   const Buffer& buffer(BufferId id) const { return graph_.buffers[static_cast<size_t>(id)]; }
 
   /// A loop nest that fills `target`: one loop for each entry of `extents`, then one reduced loop for each of
@@ -63,8 +71,18 @@ class GraphBuilder {
  private:
   friend class NodeBuilder;
 
+  /// The part of a buffer that the operator sees.
+  struct Part {
+    std::vector<int64_t> size, stride;
+    int64_t offset = 0;
+  };
+  const Part& seen(BufferId id) const { return parts_[static_cast<size_t>(id)]; }
+  BufferId add(Buffer buffer);
+
   std::string aten_;
+  Views views_;
   Graph graph_;
+  std::vector<Part> parts_;  // by buffer
   std::vector<BufferId> results_;
   std::vector<at::Tensor> inputs_;
 };

@@ -56,6 +56,18 @@ Result<HostType> float_type(const at::Tensor& tensor) {
   return arithmetic_type(tensor.scalar_type());
 }
 
+/// The tensor as another dtype: a copy that several steps read, or itself.
+BufferId as_buffer(GraphBuilder& graph, const at::Tensor& tensor, HostType type) {
+  const BufferId input = graph.input(tensor);
+  if (graph.buffer(input).dtype == type) {
+    return input;
+  }
+  const BufferId cast = graph.local(tensor.sizes().vec(), type);
+  NodeBuilder node = graph.node(cast, tensor.sizes().vec());
+  node.store(node.load(input));
+  return cast;
+}
+
 /// What PyTorch adds when nobody says how much: the distance from 1 to the next number.
 double epsilon_of(c10::ScalarType dtype) {
   switch (dtype) {
@@ -78,15 +90,15 @@ Status softmax(GraphBuilder& graph, Arguments args, std::string_view op) {
   SPYRE_TRY(float_type(x));
   const HostType type = graph.buffer(graph.result()).dtype;
   const Rows rows(x, dims_of(args[1], static_cast<size_t>(x.dim())));
-  const BufferId input = graph.input(x);
+  const BufferId input = as_buffer(graph, x, type);
 
   const BufferId highest = graph.local(rows.kept, type);
   NodeBuilder find = rows.fold(graph, highest);
-  find.store(find.reduce("max", {find.as(find.load(input, rows.inside(find)), type)}));
+  find.store(find.reduce("max", {find.load(input, rows.inside(find))}));
 
   const BufferId shifted = graph.local(rows.size, type);
   NodeBuilder shift = graph.node(shifted, rows.size);
-  const Value below = shift.op("sub", {shift.as(shift.load(input), type), shift.load(highest)});
+  const Value below = shift.op("sub", {shift.load(input), shift.load(highest)});
   const bool logarithm = op == "log_softmax";
   shift.store(logarithm ? below : shift.op("exp", {below}));
 

@@ -19,6 +19,34 @@ NodeBuilder over_result(GraphBuilder& graph) {
   return graph.node(graph.result(), graph.result_size());
 }
 
+/// (self, min?, max?) with numbers as bounds. Integers are compared with each bound in turn: the card's own clamp is for
+/// floats.
+Status clamp_between(GraphBuilder& graph, Arguments args, HostType type, std::string_view op) {
+  const bool has_min = !args[1].isNone(), has_max = !args[2].isNone();
+  NodeBuilder node = over_result(graph);
+  Value value = operand(graph, node, args[0], type);
+  if (is_float(type)) {
+    std::vector<std::pair<std::string, double>> bounds;
+    if (has_min) {
+      bounds.emplace_back("min", number(args[1]));
+    }
+    if (has_max) {
+      bounds.emplace_back("max", number(args[2]));
+    }
+    node.store(node.op(op, {value}, std::move(bounds)));
+    return Status();
+  }
+  // hardtanh has bounds like -1.5, of integers their whole part.
+  if (has_min) {
+    value = node.op("maximum", {value, node.constant(std::trunc(number(args[1])), type)});
+  }
+  if (has_max) {
+    value = node.op("minimum", {value, node.constant(std::trunc(number(args[2])), type)});
+  }
+  node.store(value);
+  return Status();
+}
+
 std::string text_of(const c10::IValue& value) {
   return value.isNone() ? "" : value.toStringRef();
 }
@@ -27,10 +55,6 @@ std::string text_of(const c10::IValue& value) {
 
 Status unary(GraphBuilder& graph, Arguments args, std::string_view op) {
   SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0]}));
-  // Of integers the card knows the sign and the negative; the rest would go through 32-bit floats.
-  if (is_integer(type) && (op == "abs" || op == "relu")) {
-    return refuse(c10::str(op, " of integers"));
-  }
   NodeBuilder node = over_result(graph);
   node.store(node.op(op, {operand(graph, node, args[0], type)}));
   return Status();
@@ -67,19 +91,14 @@ Status binary_float(GraphBuilder& graph, Arguments args, std::string_view op) {
   return Status();
 }
 
-Status binary_float_only(GraphBuilder& graph, Arguments args, std::string_view op) {
+Status binary_quotient(GraphBuilder& graph, Arguments args, std::string_view op) {
   SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0], &args[1]}));
-  // The card's integer unit adds and multiplies; everything else would go through 32-bit floats.
-  if (!is_float(type)) {
-    return refuse(c10::str(op, " of integers"));
+  if (type == HostType::kBool) {
+    return refuse("a quotient of truth values");
   }
-  return binary(graph, args, op);
-}
-
-Status extreme_of_two(GraphBuilder& graph, Arguments args, std::string_view op) {
-  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0], &args[1]}));
-  if (is_integer(type)) {
-    return refuse(c10::str(op, " of integers"));
+  // PyTorch raises; in a tensor, where only the values know, it is a number, as on other accelerators.
+  if (is_integer(type) && is_number(args[1]) && number(args[1]) == 0) {
+    return refuse("integers divided by zero");
   }
   return binary(graph, args, op);
 }
@@ -96,11 +115,11 @@ Status sum_of(GraphBuilder& graph, Arguments args, std::string_view op) {
   const Value x = operand(graph, node, args[0], type);
   Value y = operand(graph, node, args[1], type);
   if (type == HostType::kBool) {
-    // Sums of truth values saturate.
-    if (op != "add" || alpha != 1) {
+    // Sums of truth values saturate; of a factor it matters only whether it is zero.
+    if (op != "add") {
       return refuse("a difference of truth values");
     }
-    node.store(node.op("logical_or", {x, y}));
+    node.store(alpha == 0 ? x : node.op("logical_or", {x, y}));
     return Status();
   }
   if (alpha != 1) {
@@ -128,19 +147,16 @@ Status divide(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
   if (mode.empty()) {
     return binary_float(graph, args, "truediv");
   }
-  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0], &args[1]}));
-  // The card divides in floating point: integer quotients would be wrong beyond 24 bits, and 0 / 0 is no
-  // error.
-  if (!is_float(type)) {
-    return refuse("a rounded quotient of integers");
-  }
-  return binary(graph, args, mode == "floor" ? "floordiv" : "truncdiv");
+  return binary_quotient(graph, args, mode == "floor" ? "floordiv" : "truncdiv");
 }
 
 Status power(GraphBuilder& graph, Arguments args, std::string_view op) {
   SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0], &args[1]}));
-  if (!is_float(type)) {
-    return refuse("a power of integers");
+  if (type == HostType::kBool) {
+    return refuse("a power of truth values");
+  }
+  if (is_integer(type) && (!args[1].isScalar() || number(args[1]) < 0)) {
+    return refuse("a power of integers with a tensor or a negative number as exponent");
   }
   const bool whole = args[1].isScalar() && number(args[1]) == std::floor(number(args[1]));
   const bool positive = args[0].isScalar() && number(args[0]) > 0;
@@ -188,32 +204,17 @@ Status clamp_numbers(GraphBuilder& graph, Arguments args, std::string_view op) {
     if (std::isnan(number(args[i]))) {
       return refuse("a bound that is not a number");
     }
-    if (is_float(wider)) {
+    if (is_float(wider) || type == HostType::kBool) {
       type = wider;
     }
   }
-  if (!is_float(type)) {
-    return refuse("clamping integers");
-  }
-  std::vector<std::pair<std::string, double>> bounds;
-  if (!args[1].isNone()) {
-    bounds.emplace_back("min", number(args[1]));
-  }
-  if (!args[2].isNone()) {
-    bounds.emplace_back("max", number(args[2]));
-  }
-  NodeBuilder node = over_result(graph);
-  node.store(node.op(op, {operand(graph, node, args[0], type)}, std::move(bounds)));
-  return Status();
+  return clamp_between(graph, args, type, op);
 }
 
 Status clamp_tensors(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
   const c10::IValue& low = args[1].isNone() ? args[0] : args[1];
   const c10::IValue& high = args[2].isNone() ? args[0] : args[2];
   SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0], &low, &high}));
-  if (!is_float(type)) {
-    return refuse("clamping integers");
-  }
   NodeBuilder node = over_result(graph);
   Value value = operand(graph, node, args[0], type);
   if (!args[1].isNone()) {
@@ -224,14 +225,6 @@ Status clamp_tensors(GraphBuilder& graph, Arguments args, std::string_view /*op*
   }
   node.store(value);
   return Status();
-}
-
-Status clamp_one_side(GraphBuilder& graph, Arguments args, std::string_view op) {
-  SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0], &args[1]}));
-  if (!is_float(type)) {
-    return refuse("clamping integers");
-  }
-  return binary(graph, args, op);
 }
 
 Status add_product(GraphBuilder& graph, Arguments args, std::string_view op) {
@@ -282,13 +275,7 @@ Status leaky_relu(GraphBuilder& graph, Arguments args, std::string_view op) {
 
 Status hardtanh(GraphBuilder& graph, Arguments args, std::string_view op) {
   SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0]}));
-  if (!is_float(type)) {
-    return refuse("clamping integers");
-  }
-  NodeBuilder node = over_result(graph);
-  node.store(node.op(op, {operand(graph, node, args[0], type)},
-                     {{"min", number(args[1])}, {"max", number(args[2])}}));
-  return Status();
+  return clamp_between(graph, args, type, op);
 }
 
 Status threshold_backward(GraphBuilder& graph, Arguments args, std::string_view op) {

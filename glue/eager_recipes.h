@@ -65,8 +65,7 @@ Status unary_rounding(GraphBuilder& graph, Arguments args,
                       std::string_view op);  ///< integers stay as they are
 Status binary(GraphBuilder& graph, Arguments args, std::string_view op);
 Status binary_float(GraphBuilder& graph, Arguments args, std::string_view op);
-Status binary_float_only(GraphBuilder& graph, Arguments args, std::string_view op);  ///< refuses integers
-Status extreme_of_two(GraphBuilder& graph, Arguments args, std::string_view op);
+Status binary_quotient(GraphBuilder& graph, Arguments args, std::string_view op);  ///< remainders, rounded quotients
 Status binary_product(GraphBuilder& graph, Arguments args, std::string_view op);
 Status sum_of(GraphBuilder& graph, Arguments args, std::string_view op);  ///< add, sub: with alpha
 Status reverse_difference(GraphBuilder& graph, Arguments args, std::string_view op);
@@ -76,7 +75,6 @@ Status choose(GraphBuilder& graph, Arguments args, std::string_view op);  ///< w
 Status fill_masked(GraphBuilder& graph, Arguments args, std::string_view op);
 Status clamp_numbers(GraphBuilder& graph, Arguments args, std::string_view op);
 Status clamp_tensors(GraphBuilder& graph, Arguments args, std::string_view op);
-Status clamp_one_side(GraphBuilder& graph, Arguments args, std::string_view op);  ///< op: maximum or minimum
 Status add_product(GraphBuilder& graph, Arguments args, std::string_view op);     ///< addcmul, addcdiv
 Status interpolate(GraphBuilder& graph, Arguments args, std::string_view op);     ///< lerp
 Status gelu(GraphBuilder& graph, Arguments args, std::string_view op);
@@ -105,6 +103,10 @@ Status softmax(GraphBuilder& graph, Arguments args, std::string_view op);  ///< 
 Status softmax_backward(GraphBuilder& graph, Arguments args, std::string_view op);
 Status layer_norm(GraphBuilder& graph, Arguments args, std::string_view op);
 Status rms_norm(GraphBuilder& graph, Arguments args, std::string_view op);
+
+// eager_pools.cpp
+Status average_pool(GraphBuilder& graph, Arguments args, std::string_view op);
+Status maximum_pool(GraphBuilder& graph, Arguments args, std::string_view op);  ///< with positions
 
 // eager_moves.cpp
 Status copy(GraphBuilder& graph, Arguments args, std::string_view op);  ///< (self, destination)

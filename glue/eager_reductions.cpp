@@ -55,10 +55,6 @@ class Fold {
 Status fold(GraphBuilder& graph, const at::Tensor& tensor, const Fold& fold, std::string_view op) {
   SPYRE_ASSIGN_OR_RETURN(const HostType from, arithmetic_type(tensor.scalar_type()));
   const bool truth = op == "any" || op == "all";
-  // The card folds integers as 32-bit floats, which count to 2^24.
-  if (!truth && is_integer(from)) {
-    return refuse("folding integers");
-  }
   if (from == HostType::kBool && fold.count > (1 << 24)) {
     return refuse("counting beyond 2^24");
   }
@@ -72,7 +68,11 @@ Status fold(GraphBuilder& graph, const at::Tensor& tensor, const Fold& fold, std
   NodeBuilder node = graph.node(graph.result(), fold.extents, fold.reduced);
   Value x = node.load(graph.input(tensor), fold.position(node));
   const HostType result = graph.buffer(graph.result()).dtype;
-  if (!truth) {
+  // Masks of 32-bit values lie in an order that only 32 bits fold.
+  const auto& layout = graph.buffer(graph.input(tensor)).layout;
+  if (truth && layout && layout->element_arrangement == ElementArrangement::FP32_TO_DL16) {
+    x = node.as(x, HostType::kFloat32);
+  } else if (!truth) {
     x = node.as(x, is_integer(result) ? HostType::kFloat32 : result);
   }
   if (op != "mean") {
@@ -91,10 +91,7 @@ Status fold(GraphBuilder& graph, const at::Tensor& tensor, const Fold& fold, std
 
 Status position(GraphBuilder& graph, size_t result, const at::Tensor& tensor, const Fold& fold,
                 std::string_view op) {
-  SPYRE_ASSIGN_OR_RETURN(const HostType from, arithmetic_type(tensor.scalar_type()));
-  if (is_integer(from)) {
-    return refuse("folding integers");
-  }
+  SPYRE_TRY(arithmetic_type(tensor.scalar_type()));
   if (fold.count > (1 << 24)) {
     return refuse("positions beyond 2^24");
   }

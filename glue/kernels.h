@@ -55,6 +55,11 @@ std::tuple<at::Tensor, at::Tensor> rms_norm_backward(const at::Tensor& gradient,
                                                      const std::optional<at::Tensor>& weight,
                                                      std::array<bool, 2> wanted);
 
+/// With a `dtype` PyTorch casts first. Halves become float32 inside the kernel instead: what a cast leaves of rows that
+/// end inside a stick is in an order that nothing folds.
+at::Tensor softmax_as(const at::Tensor& x, int64_t dim, std::optional<c10::ScalarType> dtype);
+at::Tensor log_softmax_as(const at::Tensor& x, int64_t dim, std::optional<c10::ScalarType> dtype);
+
 // fill.cpp
 at::Tensor& fill_scalar(at::Tensor& self, const at::Scalar& value);
 at::Tensor& fill_tensor(at::Tensor& self, const at::Tensor& value);

@@ -1,4 +1,6 @@
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/_log_softmax.h>
+#include <ATen/ops/_softmax.h>
 #include <ATen/ops/mean.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/sub.h>
@@ -29,6 +31,28 @@ std::tuple<at::Tensor, at::Tensor> rms_norm_backward(const at::Tensor& gradient,
     weight_gradient = outer == 0 ? gradient * normal : at::sum(gradient * normal, outer_dims);
   }
   return {input_gradient, weight_gradient};
+}
+
+namespace {
+
+bool widens(const at::Tensor& x, std::optional<c10::ScalarType> dtype) {
+  return dtype == c10::kFloat && (x.scalar_type() == c10::kHalf || x.scalar_type() == c10::kBFloat16);
+}
+
+at::Tensor as_asked(const at::Tensor& x, std::optional<c10::ScalarType> dtype) {
+  return dtype.has_value() ? x.to(*dtype) : x;
+}
+
+}  // namespace
+
+at::Tensor softmax_as(const at::Tensor& x, int64_t dim, std::optional<c10::ScalarType> dtype) {
+  return widens(x, dtype) ? at::_softmax(x, dim, /*half_to_float=*/true)
+                          : at::_softmax(as_asked(x, dtype), dim, /*half_to_float=*/false);
+}
+
+at::Tensor log_softmax_as(const at::Tensor& x, int64_t dim, std::optional<c10::ScalarType> dtype) {
+  return widens(x, dtype) ? at::_log_softmax(x, dim, /*half_to_float=*/true)
+                          : at::_log_softmax(as_asked(x, dtype), dim, /*half_to_float=*/false);
 }
 
 }  // namespace spyre::glue

@@ -7,9 +7,12 @@ as a whole leaves the operator to the CPU, counted (``_C.run_form``).
 import functools
 
 import torch
+import torch._decomp.decompositions as pytorchs
+from torch._prims_common.wrappers import _maybe_resize_out, _safe_copy_out
 
 from torch_spyre import _C
 from torch_spyre._inductor import attention, decompositions
+from torch_spyre._inductor.computation_types import sixteen_bits_stay
 
 aten = torch.ops.aten
 
@@ -52,13 +55,43 @@ def _one_hot(*args, **kwargs):
     return decompositions.one_hot(*args, **kwargs)
 
 
+def _glu(x, dim=-1):
+    values, gates = x.chunk(2, dim)
+    return values * torch.sigmoid(gates) if values.shape == gates.shape else NotImplemented
+
+
+def _native_batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps):
+    """The running statistics change when nothing can go wrong any more."""
+    steps = pytorchs.native_batch_norm_helper
+    out, mean, rstd, *after = steps(x, weight, bias, running_mean, running_var, training, momentum, eps, True)
+    for statistic, changed in zip((running_mean, running_var), after, strict=True):
+        if training and statistic is not None:
+            statistic.copy_(changed)
+    return out, mean, rstd
+
+
+def _nll_loss_forward(x, target, weight, reduction, ignore_index):
+    """PyTorch's form replaces ignored classes before it looks them up. Here they are found nowhere, or dropped."""
+    if weight is not None or x.ndim != 2:
+        return NotImplemented
+    kept = target != ignore_index
+    loss = torch.where(kept, -decompositions.gather(x, 1, target.unsqueeze(1)).squeeze(1), 0.0)
+    if reduction == 0:
+        return loss, x.new_zeros(())
+    count = kept.sum().to(x.dtype)
+    return (loss.sum() / count if reduction == 1 else loss.sum()), count
+
+
 _FORMS = {
     aten.convolution.default: decompositions.convolution,
     aten.cumsum.default: decompositions.cumsum,
     aten.flip.default: decompositions.flip,
     aten.gather.default: decompositions.gather,
+    aten.glu.default: _glu,
     aten.isin.Tensor_Tensor: _isin,
     aten.linalg_vector_norm.default: decompositions.vector_norm,
+    aten.native_batch_norm.default: _native_batch_norm,
+    aten.nll_loss_forward.default: _nll_loss_forward,
     aten.native_group_norm.default: decompositions.native_group_norm,
     aten.roll.default: decompositions.roll,
     aten.select_scatter.default: _select_scatter,
@@ -72,6 +105,17 @@ _FORMS = {
     aten.var_mean.correction: decompositions.var_mean,
 }
 
+# Operators whose decomposition is PyTorch's own, the one that torch.compile uses.
+_TAKEN_APART = """
+    frac heaviside logaddexp logaddexp2 logit nan_to_num sinc special_entr xlogy.Tensor
+    deg2rad isneginf isposinf rad2deg
+    celu elu hardshrink hardsigmoid hardswish log_sigmoid_forward mish _prelu_kernel softshrink threshold
+    aminmax count_nonzero.dim_IntList nansum
+    binary_cross_entropy huber_loss mse_loss smooth_l1_loss
+    elu_backward gelu_backward hardsigmoid_backward hardswish_backward hardtanh_backward leaky_relu_backward
+    log_sigmoid_backward mish_backward mse_loss_backward nll_loss_backward softplus_backward
+"""
+
 # PyTorch takes these apart above autograd, and so do we; what is not for the card stays PyTorch's.
 _COMPOSITE_FORMS = {
     aten.one_hot.default: _one_hot,
@@ -83,11 +127,68 @@ _library = torch.library.Library("aten", "IMPL")  # kept alive: kernels go with 
 
 def _kernel(op, form, otherwise=None):
     overload = "" if op._overloadname == "default" else op._overloadname
-    return functools.partial(_C.run_form, op._schema.name, overload, form, otherwise)
+
+    @functools.wraps(form)
+    def as_the_card_computes(*args, **kwargs):
+        with sixteen_bits_stay():
+            return form(*args, **kwargs)
+
+    return functools.partial(_C.run_form, op._schema.name, overload, as_the_card_computes, otherwise)
+
+
+def _into(form, results):
+    """A form that writes what another one makes: into the tensors given as ``results``, or into its first argument."""
+
+    @functools.wraps(form)
+    def write(*args, **kwargs):
+        targets = [kwargs.pop(name) for name in results] or [args[0]]
+        made = form(*args, **kwargs)
+        if made is NotImplemented:
+            return made
+        made = [made] if isinstance(made, torch.Tensor) else made
+        for target, value in zip(targets, made, strict=True):
+            target = _maybe_resize_out(target, value.shape) if results else target
+            _safe_copy_out(copy_from=value, copy_to=target)
+        return targets[0] if len(targets) == 1 else tuple(targets)
+
+    return write
+
+
+def _overloads(name):
+    packet = getattr(aten, name, None)
+    return [getattr(packet, overload) for overload in packet.overloads()] if packet is not None else []
+
+
+def _variants(op):
+    """The operators that take what ``op`` takes and write its results: in place, and where ``out=`` says.
+
+    Each with the names of the arguments it writes to; none are names of the first one.
+    """
+
+    def given(schema):
+        return [(a.name, str(a.type)) for a in schema.arguments if not a.is_out]
+
+    name = op._schema.name.removeprefix("aten::")
+    for other in _overloads(name) + _overloads(name + "_"):
+        results = [a.name for a in other._schema.arguments if a.is_out]
+        if other is not op and given(other._schema) == given(op._schema) and (results or other._schema.is_mutable):
+            yield other, results
+
+
+def _named(names):
+    for name in names.split():
+        packet, _, overload = name.partition(".")
+        yield getattr(getattr(aten, packet), overload or "default")
+
+
+def forms() -> dict:
+    """Every operator with a form below autograd: those above, and what writes their results elsewhere."""
+    every = {**{op: torch._decomp.decomposition_table[op] for op in _named(_TAKEN_APART)}, **_FORMS}
+    return {**{other: _into(form, names) for op, form in every.items() for other, names in _variants(op)}, **every}
 
 
 def install() -> None:
-    for op, form in _FORMS.items():
+    for op, form in forms().items():
         _library.impl(op, _kernel(op, form), "PrivateUse1")
     for op, form in _COMPOSITE_FORMS.items():
         for key in ("PrivateUse1", "AutogradPrivateUse1"):

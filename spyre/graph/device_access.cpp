@@ -246,7 +246,11 @@ class AccessBuilder {
                                      [&, step = c](const HostAxis& a) { return a.stride == step; });
       if (axis == axes_.end() || axis->stick)
         return unsupported("indexes along the stick, or across dimensions");
-      terms_[static_cast<size_t>(axis - axes_.begin())].indirect = name;
+      const auto a = static_cast<size_t>(axis - axes_.begin());
+      // How far an index reaches nobody knows: over the whole next axis, if nothing else walks that one.
+      if (a > 0 && terms_[a - 1].digits.empty() && terms_[a - 1].offset == 0)
+        return unsupported("indexes across dimensions");
+      terms_[a].indirect = name;
     }
     return fits();
   }

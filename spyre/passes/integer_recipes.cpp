@@ -54,7 +54,8 @@ Operand difference(OpEmitter& emit, const Operand& x, const Operand& y) {
 // tell them apart, else that of the floats, which never overflows. A truth value in fp32.
 Operand compared(OpEmitter& emit, std::string_view comparison, const Operand& x, const Operand& y) {
   const Operand a = as_float(emit, x), b = as_float(emit, y);
-  if (emit.is_exact_float(x) && emit.is_exact_float(y)) return emit.op(comparison, {a, b});
+  // Beside a number that fp32 holds with its neighbours, the other may be rounded: it stays on its side.
+  if (std::min(x.most, y.most) < kExact) return emit.op(comparison, {a, b});
   Operand apart = as_float(emit, difference(emit, x, y));
   if (comparison != "equal" && comparison != "notequal") {
     apart = emit.op("where3", {emit.op("equal", {a, b}), apart, emit.op("sub", {a, b})});

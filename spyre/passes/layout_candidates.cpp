@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <set>
 
 #include "spyre/graph/device_op.h"
@@ -31,10 +32,24 @@ std::vector<Axis> axes_of(const Graph& graph, BufferId id) {
   return axes;
 }
 
-// Strides that some loop steps over on its way: the dimensions on both sides are walked as one.
+// The strides of axes behind the one that an index steps along, up to the first that a loop walks.
+void note_reach(const Expr& index, int64_t step, const std::vector<Axis>& axes, std::set<int64_t>& crossed) {
+  int64_t walked = std::numeric_limits<int64_t>::max();
+  for (const ExprTerm& term : index.terms()) {
+    if (term.kind == AtomKind::kSymbol && term.coefficient > step)
+      walked = std::min(walked, term.coefficient);
+  }
+  for (const Axis& axis : axes) {
+    if (axis.stride > step && axis.stride < walked) crossed.insert(axis.stride);
+  }
+}
+
+// Strides that some loop or index steps over on its way: the dimensions on both sides are walked as one. An
+// index may reach as far as nothing else walks (device_access.cpp).
 void note_crossings(const Expr& index, const std::vector<Loop>& loops, const std::vector<Axis>& axes,
                     std::set<int64_t>& crossed) {
   for (const ExprTerm& term : index.terms()) {
+    if (term.kind == AtomKind::kIndirect) note_reach(index, term.coefficient, axes, crossed);
     if (term.kind != AtomKind::kSymbol) continue;
     for (const Loop& loop : loops) {
       if (loop.name != term.name) continue;
@@ -80,16 +95,28 @@ std::vector<Axis> merged(const std::vector<Axis>& axes, const std::set<int64_t>&
   return result;
 }
 
-// Which orders of elements a buffer of this format may have.
-std::vector<ElementArrangement> arrangements(DataFormat format, const std::set<std::string>& ops,
-                                             Weaving weaving) {
+// Orders of elements that are not the standard one: those that conversions make, here or before an input
+// came.
+struct Orders {
+  bool widened = false, woven = false;
+};
+Orders orders_in(const Graph& graph, const std::set<std::string>& ops, Weaving weaving) {
+  const bool narrows = ops.contains("fp32todl16"), widens = ops.contains("dl16tofp32");
+  Orders orders{.widened = widens || narrows, .woven = narrows || (widens && weaving == Weaving::kByCopies)};
+  for (const Buffer& buffer : graph.buffers) {
+    if (!buffer.is_input || !buffer.layout) continue;
+    orders.widened |= buffer.layout->element_arrangement == ElementArrangement::DL16_TO_FP32;
+    orders.woven |= buffer.layout->element_arrangement == ElementArrangement::FP32_TO_DL16;
+  }
+  return orders;
+}
+
+// Which of them a buffer of this format may have.
+std::vector<ElementArrangement> arrangements(DataFormat format, Orders orders) {
   using enum ElementArrangement;
   std::vector<ElementArrangement> result = {STANDARD};
-  const bool converts = ops.contains("dl16tofp32") || ops.contains("fp32todl16");
-  if (converts && format == DataFormat::IEEE_FP32) result.push_back(DL16_TO_FP32);
-  const bool weaves =
-      ops.contains("fp32todl16") || (weaving == Weaving::kByCopies && ops.contains("dl16tofp32"));
-  if (weaves && format == DataFormat::SEN169_FP16) result.push_back(FP32_TO_DL16);
+  if (orders.widened && format == DataFormat::IEEE_FP32) result.push_back(DL16_TO_FP32);
+  if (orders.woven && format == DataFormat::SEN169_FP16) result.push_back(FP32_TO_DL16);
   return result;
 }
 
@@ -210,6 +237,8 @@ Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& gr
     if (op.op == "exx2") holds_moments[static_cast<size_t>(op.output.buffer)] = true;
   }
 
+  const Orders possible = orders_in(graph, ops, weaving);
+
   std::vector<std::vector<DeviceLayout>> result(graph.buffers.size());
   for (size_t id = 0; id < graph.buffers.size(); ++id) {
     const Buffer& buffer = graph.buffers[id];
@@ -223,7 +252,7 @@ Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& gr
       result[id].push_back(std::move(layout));
     }
     const std::vector<ElementArrangement> orders =
-        holds_moments[id] ? std::vector{ElementArrangement::EXX2} : arrangements(format, ops, weaving);
+        holds_moments[id] ? std::vector{ElementArrangement::EXX2} : arrangements(format, possible);
     const std::vector<Axis> whole = merged(axes[id], crossed[id]);
     const bool ragged_weaves = woven == WovenResults::kAny || !graph.is_result(static_cast<BufferId>(id));
     SPYRE_TRY(offer(whole, format, orders, ragged_weaves, result[id]));

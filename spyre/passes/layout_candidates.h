@@ -29,7 +29,7 @@ enum class Weaving : uint8_t { kByNarrowing, kByCopies };
 /// lie dense in memory and that some node walks through with one loop (a flattened view) are also offered as
 /// one; a row that some node walks through in short pieces is also offered in pieces, each with a stick of
 /// its own (heads of 32 elements). Element orders that only conversions make are offered when the graph has
-/// such conversions.
+/// such conversions, or an input that comes from one.
 ///
 ///     buffer [4, 100]  ->  stick on columns, stick on rows, one element per stick
 ///

@@ -26,6 +26,12 @@ std::optional<DeviceLayout> layout_in_halves(DeviceLayout layout) {
   for (int64_t& stride : layout.stride_map) stride = stride > 0 ? 2 * stride : stride;
   layout.stride_map.back() = 1;
   layout.device_size.back() = elems_per_stick(DataFormat::SEN169_FP16);
+  // One word to a stick: two halves are a row of one tile.
+  for (size_t d = 0; single && d + 1 < layout.device_size.size(); ++d) {
+    if (layout.device_size[d] != 1 || layout.stride_map[d] >= 0) continue;
+    layout.stride_map[d] = layout.device_size.back();
+    break;
+  }
   layout.device_dtype = DataFormat::SEN169_FP16;
   return layout;
 }

@@ -238,10 +238,79 @@ def test_integers_are_compared_exactly_wherever_they_are(op):
         assert torch.equal(BINARY[op](one, other).cpu(), BINARY[op](one.cpu(), other.cpu()))
 
 
+CHOICES = {
+    "abs": lambda x, y: x.abs(),
+    "relu": lambda x, y: x.relu(),
+    "maximum": torch.maximum,
+    "minimum": torch.minimum,
+    "clamp": lambda x, y: x.clamp(-(2**24) - 1, 2**24 + 1),
+    "clamp_max": lambda x, y: x.clamp(max=2**24 - 1),
+    "clamp_tensor": lambda x, y: x.clamp(min=y),
+    "hardtanh": lambda x, y: torch.nn.functional.hardtanh(x, -2, 2),
+    "where": lambda x, y: torch.where(x > y, x, y),
+    "masked_fill": lambda x, y: x.masked_fill(y == 2**24, 7),
+    "tril": lambda x, y: x.tril(1),
+    "triu": lambda x, y: x.triu(),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64], ids=str)
+@pytest.mark.parametrize("op", CHOICES)
+def test_choices_between_integers_are_exact(op, dtype):
+    # Whole sticks: a mask of integers is in the order of halves where rows end inside one (ADR 0018).
+    ones = torch.tensor([2**24 + 1, 2**31 - 1, -(2**31) + 1, 2_000_000_000, -(2**24) - 3, 5, 0, -7], dtype=dtype)
+    others = torch.tensor([2**24, 2**31 - 2, 2**31 - 1, -2_000_000_000, -(2**24) - 2, 6, 0, 7], dtype=dtype)
+    x, y = ones.repeat(2, 8).to("spyre"), others.repeat(2, 8).to("spyre")
+    result = CHOICES[op](x, y)
+    expected = CHOICES[op](x.cpu(), y.cpu())
+    assert result.dtype == expected.dtype and torch.equal(result.cpu(), expected)
+
+
+WHOLE = {
+    "square": torch.square,
+    "cube": lambda x: x**3,
+    "floor_divide": lambda x: x // 3,
+    "floor_divide_tensor": lambda x: x // (x.abs() + 1),
+    "remainder": lambda x: x % 7,
+    "fmod": lambda x: torch.fmod(x, -4),
+    "div_trunc": lambda x: torch.div(x, 3, rounding_mode="trunc"),
+    "sum": lambda x: x.sum(-1),
+    "sum_first": lambda x: x.sum(0, keepdim=True),
+    "sum_all": torch.sum,
+    "prod": lambda x: (x % 3 - 1).prod(0),
+    "amax": lambda x: x.amax(-1),
+    "amin_first": lambda x: x.amin(0),
+    "aminmax": lambda x: torch.aminmax(x, dim=-1),
+    "argmax": lambda x: x.argmax(-1),
+    "argmin_first": lambda x: x.argmin(0),
+    "max": torch.max,
+    "max_with_position": lambda x: torch.max(x, -1),
+    "min_with_position": lambda x: torch.min(x, 0),
+    "count_nonzero": lambda x: torch.count_nonzero(x, -1),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64], ids=str)
+@pytest.mark.parametrize("op", WHOLE)
+def test_integers_are_exact_below_2_to_the_24(op, dtype):
+    values = torch.randint(-100, 100, (6, 100), dtype=dtype, generator=torch.Generator().manual_seed(3))
+    result, expected = WHOLE[op](values.to("spyre")), WHOLE[op](values)
+    for one, other in zip(
+        torch.utils._pytree.tree_leaves(result), torch.utils._pytree.tree_leaves(expected), strict=True
+    ):
+        assert one.dtype == other.dtype and torch.equal(one.cpu(), other)
+
+
+def test_integers_divided_by_zero_raise_what_pytorch_raises():
+    x = torch.tensor([4, 5]).to("spyre")
+    with fallbacks_allowed(), pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        x // 0
+
+
 def test_integers_beyond_the_card_are_left_to_the_cpu():
     x = torch.tensor([2**24 + 1, -(2**30) - 1, 5]).to("spyre")
     with fallbacks_allowed():
-        for op in (torch.abs, torch.relu, lambda t: t < 2**40, lambda t: t > -(2**40)):
+        for op in (lambda t: t < 2**40, lambda t: t > -(2**40)):
             assert torch.equal(op(x).cpu(), op(x.cpu()))
         with pytest.raises(RuntimeError, match="does not fit the card's 32-bit integers"):
             x + 2**40
@@ -301,16 +370,9 @@ PROMOTIONS = [
 @pytest.mark.parametrize("a,b", PROMOTIONS, ids=lambda t: str(t)[6:])
 def test_promotion_is_pytorchs(a, b):
     x, y = maker(a, 1)((3, 70)).to("spyre"), maker(b, 2)((3, 70)).to("spyre")
-    # A conversion between 16 and 32 bits leaves the elements of a stick in another order (ADR 0018). Beside a tensor
-    # in the standard order, in a row that ends inside a stick, the CPU has to help.
-    mixed = {a, b} in ({torch.float16, torch.float32}, {torch.int64, torch.bool})
     for left, right in ((x, y), (y, x)):
         expected = left.cpu() * right.cpu()
-        if mixed:
-            with pytest.raises(RuntimeError, match="cannot be laid out on the card"):
-                left * right
-        with fallbacks_allowed() if mixed else contextlib.nullcontext():
-            result = left * right
+        result = left * right
         assert result.dtype == expected.dtype
         torch.testing.assert_close(result.cpu().float(), expected.float(), **HALF)
 
@@ -322,6 +384,47 @@ def test_casts(dtype, to):
     # A number that becomes a half is rounded to 9 bits of fraction at once, not to 10 first.
     tolerance = {torch.float16: 2e-3, torch.bfloat16: 1e-2}.get(to, 0)
     torch.testing.assert_close(x.to(to).cpu(), x.cpu().to(to), rtol=tolerance, atol=0)
+
+
+# A call sees one tensor at a time: what an earlier one left in the order of 32 bits, or a part of a tensor.
+CHAINS = {
+    "and": lambda x: (x > 0) & (x < 1),
+    "not": lambda x: ~(x > 0),
+    "any": lambda x: (x > 1.5).any(-1),
+    "all": lambda x: (x > -1.5).all(-1),
+    "all_of_all": lambda x: (x > -5).all(),
+    "isfinite": torch.isfinite,
+    "of_halves": lambda x: x.half().float() * 2 + 1,
+    "of_truth": lambda x: (x.half() > 0).float() * 2,
+    "topk": lambda x: x.topk(3)[1],
+}
+
+
+@pytest.mark.parametrize("shape", [(8,), (3, 70), (2, 4, 128)], ids=str)
+@pytest.mark.parametrize("op", CHAINS)
+def test_what_comes_in_the_order_of_32_bits(op, shape):
+    values = maker(torch.float32, 4)(shape)
+    close(CHAINS[op](values.to("spyre")), CHAINS[op](values), torch.float32 if "of_h" not in op else torch.float16)
+
+
+PARTS = {
+    "roll": lambda x: x.roll(3, -1),
+    "cat": lambda x: torch.cat([x[:, 3:], x[:, :3]], 1),
+    "columns": lambda x: x[:, 5:] + 1,
+    "sticks": lambda x: x[:, 64:] + 1,
+    "rows": lambda x: x[1:3] + 1,
+    "row": lambda x: x[1] + 1,
+    "chunk": lambda x: x.chunk(2, -1)[1] + 1,
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bool], ids=str)
+@pytest.mark.parametrize("op", PARTS)
+def test_parts_of_a_tensor(op, dtype):
+    values = maker(dtype, 5)((4, 100))
+    result, expected = PARTS[op](values.to("spyre")), PARTS[op](values)
+    assert result.device.type == "spyre" and result.dtype == expected.dtype
+    torch.testing.assert_close(result.cpu(), expected, **HALF)
 
 
 # ---- in place and out= -------------------------------------------------------------------------------------------
@@ -585,12 +688,12 @@ def test_a_refusal_is_counted_with_its_reason():
     x = torch.tensor([7, 8, 9]).to("spyre")
     with fallbacks_allowed():
         for _ in range(2):
-            assert torch.sum(x).item() == 24
-    entry = next(v for name, v in torch.spyre.metrics()["fallbacks"].items() if name.startswith("aten::sum"))
+            assert (x & 1).tolist() == [1, 0, 1]
+    entry = torch.spyre.metrics()["fallbacks"]["aten::bitwise_and.Tensor"]
     assert entry["calls"] == 2
-    assert entry["reasons"] == {"folding integers": 2}
-    with pytest.raises(RuntimeError, match="folding integers"):
-        torch.sum(x)
+    assert entry["reasons"] == {"select-ops: node 'n0': 'bitwise_and' of integers": 2}
+    with pytest.raises(RuntimeError, match="'bitwise_and' of integers"):
+        x & 1
 
 
 def test_rows_of_one_element_are_not_gathered():

@@ -58,17 +58,14 @@ OF_ONE = {
     "var_of_all": lambda x: x.var(),
 }
 
-# Operators on integers that the card has in fp32 only: a compiled program takes them, exact below 2^24 (ADR 0016), and
-# an eager call, which knows no values, asks the CPU.
-INTEGERS_IN_FP32 = """
-    abs amax amin_first argmax clamp clamp_min clamp_tensor cube hardtanh inverse_square masked_fill
-    max_with_position maximum minimum power prod relu square sum sum_first sum_of_all tril where
-"""
-POWERS = ("cube", "inverse_square", "power", "square")
 # (operator, dtype): why only one of the two runs on the card.
 ON_THE_CPU_IN_ONE = {
-    **{(name, "int64"): "in fp32" for name in INTEGERS_IN_FP32.split()},
-    **{(name, "bool"): "a power of truth values is an integer" for name in POWERS},
+    **{
+        (name, "bool"): "a power of truth values is an integer"
+        for name in ("cube", "inverse_square", "power", "square")
+    },
+    ("masked_fill", "int64"): "a mask of integers, a tensor of its own, has the order of halves where rows end in a stick",
+    ("where", "int64"): "a mask of integers, a tensor of its own, has the order of halves where rows end in a stick",
     ("all", "float32"): "the compiled form compares with zero first, in 32 bits, and then cannot turn the stick",
     ("all", "int64"): "the compiled form compares with zero first, in 32 bits, and then cannot turn the stick",
     ("layer_norm", "float32"): "of a transposed tensor; the eager form also makes the statistics",

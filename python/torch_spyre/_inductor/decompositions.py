@@ -117,6 +117,17 @@ def fused_rms_norm(x, normalized_shape, weight, eps):
     return (out if weight is None else out * weight), rstd
 
 
+@_form(aten._softmax.default)
+def softmax(x, dim, half_to_float):
+    """PyTorch's form trusts that halves are computed in float32, which on the card they are not."""
+    return aten._softmax.default(x.float(), dim, False) if half_to_float else NotImplemented
+
+
+@_form(aten._log_softmax.default)
+def log_softmax(x, dim, half_to_float):
+    return aten._log_softmax.default(x.float(), dim, False) if half_to_float else NotImplemented
+
+
 def _dims(x, dim) -> list[int]:
     if dim is None or x.dim() == 0:
         return list(range(x.dim()))

@@ -170,11 +170,6 @@ def _inductor_settings() -> dict:
     }
 
 
-def _sixteen_bits_stay() -> dict:
-    """Decompositions would compute 16-bit values in float32; the card computes them in 16 bits."""
-    return {d: d for d in (torch.bfloat16, torch.float16, torch.complex32)}
-
-
 @contextlib.contextmanager
 def enable_spyre_context(example_inputs=()):
     """Everything that holds while Inductor compiles for the card. Entered again inside itself, it changes nothing."""
@@ -186,7 +181,7 @@ def enable_spyre_context(example_inputs=()):
     from torch._inductor.fx_passes import joint_graph
     from torch._inductor.virtualized import V
 
-    from torch_spyre._inductor import customops, lowering  # noqa: F401
+    from torch_spyre._inductor import computation_types, customops, lowering  # noqa: F401
 
     class Choices(InductorChoices):
         @staticmethod
@@ -199,7 +194,7 @@ def enable_spyre_context(example_inputs=()):
             config.patch(_inductor_settings()),
             V.set_real_inputs(list(example_inputs)),
             V.set_choices_handler(Choices()),
-            mock.patch.object(torch._prims_common, "_computation_dtype_map", _sixteen_bits_stay()),
+            computation_types.sixteen_bits_stay(),
             # Attention, padding and softmax patterns rewrite for GPUs; our own forms are in fx_passes.
             mock.patch.object(joint_graph, "pass_patterns", []),
             lowering.installed(),
