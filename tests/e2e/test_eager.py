@@ -393,6 +393,19 @@ def test_casts(dtype, to):
     torch.testing.assert_close(x.to(to).cpu(), x.cpu().to(to), rtol=tolerance, atol=0)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+def test_powers_of_tensors(dtype):
+    base = torch.tensor([2.0, 0.5, -2.0, -2.0, -0.5, 0.0, 0.0, 3.0, -3.0, 1.0], dtype=dtype).repeat(2, 7)
+    exponent = torch.tensor([3.0, 1.5, 2.0, 3.0, -1.0, 0.0, 2.0, -2.0, 0.0, 9.0], dtype=dtype).repeat(2, 7)
+    for x, y in ((base, exponent), (base.abs() + 0.1, exponent - 0.25)):
+        result = torch.pow(x.to("spyre"), y.to("spyre")).cpu().float()
+        # By way of the logarithm, in 16 bits: an exponent of 3 times log 3 is 2 roundings of 2^-9, before exp.
+        tolerance = dict(rtol=2e-2, atol=2e-2) if dtype == torch.float16 else SINGLE
+        torch.testing.assert_close(result, torch.pow(x.float(), y.float()), **tolerance)
+    broken = torch.pow(torch.tensor([-2.0, 0.0]).to("spyre"), torch.tensor([0.5, -1.0]).to("spyre")).cpu()
+    assert broken.isnan().tolist() == [True, False] and broken[1] == math.inf
+
+
 # A call sees one tensor at a time: what an earlier one left in the order of 32 bits, or a part of a tensor.
 CHAINS = {
     "and": lambda x: (x > 0) & (x < 1),
