@@ -78,7 +78,7 @@ int64_t OpEmitter::extent(std::string_view name) const {
 }
 
 bool OpEmitter::is_exact_float(const Operand& integer) const {
-  constexpr double kExact = 1 << 24;
+  constexpr double kExact = (1 << 24) - 1;
   if (integer.is_constant()) return std::fabs(integer.value) <= kExact;
   const Buffer& buffer = graph_.buffers[static_cast<size_t>(integer.access->buffer)];
   if (!buffer.fill) return false;

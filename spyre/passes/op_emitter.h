@@ -62,7 +62,7 @@ class OpEmitter {
   std::vector<std::string> reduced_loops() const;
   int64_t extent(std::string_view loop) const;
   bool uses(const Operand& operand, std::string_view loop) const;
-  /// Whether an integer is known to be one that fp32 holds: a number or a ramp within 2^24.
+  /// Whether an integer is known to be one that fp32 holds, and its neighbours, too: a number or a ramp below 2^24.
   bool is_exact_float(const Operand& integer) const;
 
   Error refuse(std::string_view message) const;

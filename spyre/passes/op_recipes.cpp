@@ -374,12 +374,17 @@ Operand truth(OpEmitter& emit, const Operand& value) {
 }
 
 Operand integer_difference(OpEmitter& emit, const Operands& operands) {
+  constexpr double kLeast = -2147483648.0;  // has no negative
+  if (operands[1].is_constant() && operands[1].value != kLeast) {
+    return emit.op("addi32toi32", {operands[0], emit.constant(-operands[1].value, HostType::kInt32)});
+  }
   const Operand minus_one = emit.constant(-1, HostType::kInt32);
   return emit.op("addi32toi32", {operands[0], emit.op("muli32toi32", {operands[1], minus_one})});
 }
 
-// Integers are compared with the sign of their difference: that of the integers themselves where they are so close that
-// floats do not tell them apart, else that of the floats, which never overflows.
+// An integer that floats tell from its neighbours is compared with any other as a float: rounding keeps the order. Else
+// the sign of the difference decides: that of the integers themselves where they are so close that floats do not tell
+// them apart, else that of the floats, which never overflows.
 std::optional<Operand> integer_comparison(OpEmitter& emit, std::string_view op, const Operands& operands) {
   static const std::map<std::string_view, std::string_view> kComparisons = {
       {"eq", "equal"},       {"ge", "greaterequal"}, {"gt", "greaterthan"},
@@ -387,7 +392,7 @@ std::optional<Operand> integer_comparison(OpEmitter& emit, std::string_view op, 
   const auto comparison = kComparisons.find(op);
   if (comparison == kComparisons.end()) return std::nullopt;
   const Operand x = emit.hold(operands[0], Held::kFp32), y = emit.hold(operands[1], Held::kFp32);
-  if (emit.is_exact_float(operands[0]) && emit.is_exact_float(operands[1])) {
+  if (emit.is_exact_float(operands[0]) || emit.is_exact_float(operands[1])) {
     return emit.op(comparison->second, {x, y});
   }
   Operand difference = emit.hold(integer_difference(emit, operands), Held::kFp32);

@@ -238,6 +238,13 @@ def test_integers_are_compared_exactly_wherever_they_are(op):
         assert torch.equal(BINARY[op](one, other).cpu(), BINARY[op](one.cpu(), other.cpu()))
 
 
+@pytest.mark.parametrize("op", ["eq", "ne", "lt", "le", "gt", "ge"])
+@pytest.mark.parametrize("number", [0, 2**24 - 1, 2**24, -(2**24), 2**24 + 1, -(2**31)])
+def test_integers_are_compared_exactly_with_numbers(op, number):
+    x = torch.tensor([0, 1, -1, 2**24 - 2, 2**24 - 1, 2**24, 2**24 + 1, -(2**24), -(2**24) - 1, 2**31 - 1]).to("spyre")
+    assert torch.equal(BINARY[op](x, number).cpu(), BINARY[op](x.cpu(), number))
+
+
 CHOICES = {
     "abs": lambda x, y: x.abs(),
     "relu": lambda x, y: x.relu(),
