@@ -155,15 +155,14 @@ Status power(GraphBuilder& graph, Arguments args, std::string_view op) {
   if (type == HostType::kBool) {
     return refuse("a power of truth values");
   }
-  if (is_integer(type) && (!args[1].isScalar() || number(args[1]) < 0)) {
+  if (is_integer(type) && (!is_number(args[1]) || number(args[1]) < 0)) {
     return refuse("a power of integers with a tensor or a negative number as exponent");
   }
-  const bool whole = args[1].isScalar() && number(args[1]) == std::floor(number(args[1]));
-  const bool positive = args[0].isScalar() && number(args[0]) > 0;
   // By way of the logarithm a negative base is not a number even where the exponent is whole.
-  if (!args[1].isScalar() && !positive) {
-    return refuse("a power with a tensor as exponent");
+  if (is_number(args[0]) && number(args[0]) <= 0) {
+    return refuse("a power of a number that is not positive");
   }
+  const bool whole = is_number(args[1]) && number(args[1]) == std::floor(number(args[1]));
   if (whole && std::fabs(number(args[1])) > 64) {
     return refuse("a power beyond 64");
   }

@@ -160,6 +160,25 @@ Operand integer_power(OpEmitter& emit, const Operand& x, int64_t exponent) {
   return result;
 }
 
+// A power that only the values decide about: of |x|, with the sign of x where the exponent is odd. A negative base with
+// a broken exponent has its own logarithm as the result, which is not a number.
+Result<Operand> power_of_both(OpEmitter& emit, const Operand& x, const Operand& y) {
+  const Operand zero = number(emit, 0, x), one = number(emit, 1, x), two = number(emit, 2, x);
+  SPYRE_ASSIGN_OR_RETURN(const Operand log_size, logarithm(emit, {emit.op("abs", {x})}));
+  SPYRE_ASSIGN_OR_RETURN(const Operand log, logarithm(emit, {x}));
+  const Operand size = emit.op("exp", {emit.op("mul", {y, log_size})});
+  // 0 for even exponents, 1 for odd ones, else something between.
+  const Operand pairs = emit.op("floor", {emit.op("mul", {y, number(emit, 0.5, x)})});
+  const Operand odd = emit.op("sub", {y, emit.op("mul", {pairs, two})});
+  const Operand is_whole = emit.op("equal", {odd, emit.op("floor", {odd})});
+  const Operand signed_size = emit.op("mul", {size, emit.op("sub", {one, emit.op("mul", {odd, two})})});
+  const Operand of_negative = emit.op("where3", {is_whole, signed_size, log});
+  const Operand of_zero = emit.op("where3", {emit.op("greaterthan", {y, zero}), zero, number(emit, INFINITY, x)});
+  Operand result = emit.op("where3", {emit.op("lesserthan", {x, zero}), of_negative, size});
+  result = emit.op("where3", {emit.op("equal", {x, zero}), of_zero, result});
+  return emit.op("where3", {emit.op("equal", {y, zero}), one, result});
+}
+
 Result<Operand> power(OpEmitter& emit, const Operands& operands) {
   const Operand &x = operands[0], &y = operands[1];
   if (y.is_constant()) {
@@ -172,6 +191,7 @@ Result<Operand> power(OpEmitter& emit, const Operands& operands) {
       return integer_power(emit, base, static_cast<int64_t>(size));
     }
   }
+  if (!x.is_constant() && !y.is_constant()) return power_of_both(emit, x, y);
   // Of a negative base this is not a number, as PyTorch's is for a broken exponent.
   SPYRE_ASSIGN_OR_RETURN(const Operand log, logarithm(emit, {x}));
   return emit.op("exp", {emit.op("mul", {y, log})});

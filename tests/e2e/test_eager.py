@@ -238,6 +238,13 @@ def test_integers_are_compared_exactly_wherever_they_are(op):
         assert torch.equal(BINARY[op](one, other).cpu(), BINARY[op](one.cpu(), other.cpu()))
 
 
+@pytest.mark.parametrize("op", ["eq", "ne", "lt", "le", "gt", "ge"])
+@pytest.mark.parametrize("number", [0, 2**24 - 1, 2**24, -(2**24), 2**24 + 1, -(2**31)])
+def test_integers_are_compared_exactly_with_numbers(op, number):
+    x = torch.tensor([0, 1, -1, 2**24 - 2, 2**24 - 1, 2**24, 2**24 + 1, -(2**24), -(2**24) - 1, 2**31 - 1]).to("spyre")
+    assert torch.equal(BINARY[op](x, number).cpu(), BINARY[op](x.cpu(), number))
+
+
 CHOICES = {
     "abs": lambda x, y: x.abs(),
     "relu": lambda x, y: x.relu(),
@@ -384,6 +391,19 @@ def test_casts(dtype, to):
     # A number that becomes a half is rounded to 9 bits of fraction at once, not to 10 first.
     tolerance = {torch.float16: 2e-3, torch.bfloat16: 1e-2}.get(to, 0)
     torch.testing.assert_close(x.to(to).cpu(), x.cpu().to(to), rtol=tolerance, atol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+def test_powers_of_tensors(dtype):
+    base = torch.tensor([2.0, 0.5, -2.0, -2.0, -0.5, 0.0, 0.0, 3.0, -3.0, 1.0], dtype=dtype).repeat(2, 7)
+    exponent = torch.tensor([3.0, 1.5, 2.0, 3.0, -1.0, 0.0, 2.0, -2.0, 0.0, 9.0], dtype=dtype).repeat(2, 7)
+    for x, y in ((base, exponent), (base.abs() + 0.1, exponent - 0.25)):
+        result = torch.pow(x.to("spyre"), y.to("spyre")).cpu().float()
+        # By way of the logarithm, in 16 bits: an exponent of 3 times log 3 is 2 roundings of 2^-9, before exp.
+        tolerance = dict(rtol=2e-2, atol=2e-2) if dtype == torch.float16 else SINGLE
+        torch.testing.assert_close(result, torch.pow(x.float(), y.float()), **tolerance)
+    broken = torch.pow(torch.tensor([-2.0, 0.0]).to("spyre"), torch.tensor([0.5, -1.0]).to("spyre")).cpu()
+    assert broken.isnan().tolist() == [True, False] and broken[1] == math.inf
 
 
 # A call sees one tensor at a time: what an earlier one left in the order of 32 bits, or a part of a tensor.

@@ -64,8 +64,8 @@ ON_THE_CPU_IN_ONE = {
         (name, "bool"): "a power of truth values is an integer"
         for name in ("cube", "inverse_square", "power", "square")
     },
-    ("masked_fill", "int64"): "a mask of integers, a tensor of its own, has the order of halves where rows end in a stick",
-    ("where", "int64"): "a mask of integers, a tensor of its own, has the order of halves where rows end in a stick",
+    ("masked_fill", "int64"): "a mask of integers, made alone, has the order of halves in short rows",
+    ("where", "int64"): "a mask of integers, made alone, has the order of halves in short rows",
     ("all", "float32"): "the compiled form compares with zero first, in 32 bits, and then cannot turn the stick",
     ("all", "int64"): "the compiled form compares with zero first, in 32 bits, and then cannot turn the stick",
     ("layer_norm", "float32"): "of a transposed tensor; the eager form also makes the statistics",
