@@ -248,6 +248,26 @@ SELECTION = {
     "roll_columns": (lambda x: x.roll((1, -5), (0, 1)), lambda: [whole(8, 100)]),
     "repeat_interleave": (lambda x: x.repeat_interleave(2, 1), lambda: [whole(2, 3, 4, 64)]),
     "gather": (lambda x, i: x.gather(1, i), lambda: [whole(8, 100), places(100, 8, 3)]),
+    "gather_bool": (lambda x, i: x.gather(1, i), lambda: [whole(8, 100) > 0, places(100, 8, 3)]),
+    "index_add": (
+        lambda x, i, y: x.index_add(0, i, y),
+        lambda: [whole(10, 100), torch.tensor([1, 7, 1, 1]), whole(4, 100)],
+    ),
+    "index_add_columns": (
+        lambda x, i, y: x.index_add(-1, i, y, alpha=2),
+        lambda: [whole(3, 10, 70), torch.tensor([1, 69, 1]), whole(3, 10, 3)],
+    ),
+    "scatter": (lambda x, i, y: x.scatter(1, i, y), lambda: [whole(4, 100), places(20, 4, 9), whole(4, 9)]),
+    "scatter_add": (lambda x, i, y: x.scatter_add(1, i, y), lambda: [whole(4, 100), places(20, 4, 9), whole(4, 9)]),
+    "scatter_add_rows": (
+        lambda x, i, y: x.scatter_add(0, i, y),
+        lambda: [whole(10, 70), places(10, 15, 70), whole(20, 70)],
+    ),
+    "scatter_rows": (
+        lambda x, i, y: x.scatter(1, i, y),
+        lambda: [whole(2, 30, 64), places(30, 2, 40, 64), whole(2, 40, 64)],
+    ),
+    "scatter_value": (lambda x, i: x.scatter(-1, i, 7.0), lambda: [whole(4, 100), places(100, 4, 5)]),
     "gather_rows": (lambda x, i: x.gather(0, i), lambda: [whole(8, 100), places(8, 3, 70)]),
 }
 

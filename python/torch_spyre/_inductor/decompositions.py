@@ -8,7 +8,7 @@ import functools
 
 import torch
 
-from torch_spyre._inductor import convolutions, scans, sorting
+from torch_spyre._inductor import convolutions, scans, scatters, sorting
 
 aten = torch.ops.aten
 
@@ -279,6 +279,8 @@ def can_tell_classes(index, num_classes=-1) -> bool:
 
 
 def one_hot(index, num_classes=-1):
+    """An index that is no class gives a row of zeros. Eager calls find it before and raise what PyTorch raises; a
+    compiled program does not look at values, as PyTorch's own do not on other devices."""
     classes = torch.arange(num_classes, dtype=torch.float16, device=index.device)
     return (index.unsqueeze(-1).to(torch.float16) == classes).to(torch.int64)
 
@@ -309,17 +311,32 @@ def roll(x, shifts, dims=()):
 
 @_form(aten.gather.default)
 def gather(x, dim, index, *, sparse_grad=False):
-    """Every element of a row beside every index into it, along an axis of their own, and of these the one meant."""
-    n = x.shape[dim] if x.ndim else 0
-    short = 0 < n <= _EXACT and 0 < index.numel() * n <= 2**22
-    if not _on_card(x) or x.dtype not in (torch.float16, torch.bfloat16) or not short:
+    if not _on_card(x) or not scatters.supported(x, dim, index):
         return NotImplemented
-    dim = dim % x.ndim
-    for d in range(x.ndim):
-        x = x if d == dim else x.narrow(d, 0, index.shape[d])
-    positions = torch.arange(n, dtype=torch.float16, device=x.device).view(n, *[1] * (x.ndim - dim - 1))
-    meant = index.unsqueeze(dim + 1).to(torch.float16) == positions
-    return torch.where(meant, x.unsqueeze(dim), 0.0).sum(dim + 1)
+    return scatters.gather(x, dim, index)
+
+
+@_form(aten.scatter.src, aten.scatter.value)
+def scatter(x, dim, index, src):
+    if not _on_card(x) or not scatters.supported(x, dim, index, src):
+        return NotImplemented
+    return scatters.scatter(x, dim, index, src)
+
+
+@_form(aten.scatter_add.default)
+def scatter_add(x, dim, index, src):
+    """Of halves, that is: what the card would round is not added up."""
+    if not _on_card(x) or x.dtype == torch.bool or not scatters.supported(x, dim, index, src):
+        return NotImplemented
+    return scatters.scatter_add(x, dim, index, src)
+
+
+@_form(aten.index_add.default)
+def index_add(x, dim, index, source, *, alpha=1):
+    if not _on_card(x) or x.ndim == 0 or index.ndim != 1 or source.ndim != x.ndim:
+        return NotImplemented
+    repeated = index.reshape(-1, *[1] * (x.ndim - dim % x.ndim - 1)).expand(source.shape)
+    return scatter_add(x, dim, repeated, source if alpha == 1 else source * alpha)
 
 
 @_form(aten.convolution.default)
