@@ -234,12 +234,14 @@ def test_elements_by_index(dim):
     x, y = halves(8, 70).round(), halves(8, 70, seed=1).round()
     index = torch.randint(0, 5, (8, 70), generator=torch.Generator().manual_seed(2)).to("spyre")
     row = index[0].clone()[: x.shape[dim]]
-    for values in ((x, y), (x > 0, y > 0)):
+    whole, wide = [(x.long() * 2**27, y.long() * 2**24), (x.cpu().float().to("spyre"), y.cpu().float().to("spyre"))]
+    for values in ((x, y), (x > 0, y > 0), whole, wide):
         same_as_on_the_cpu(lambda x, y, i: x.scatter(dim, i, y), *values, index)
         same_as_on_the_cpu(lambda x, y, i: x.scatter(dim, i, 1), *values, index)
         same_as_on_the_cpu(lambda x, y, i: x.gather(dim, i), *values, index)
-    same_as_on_the_cpu(lambda x, y, i: x.scatter_add(dim, i, y), x, y, index)
-    same_as_on_the_cpu(lambda x, y, i: x.index_add(dim, i, y, alpha=0.5), x, y, row)
+    for values in ((x, y), whole, wide):
+        same_as_on_the_cpu(lambda x, y, i: x.scatter_add(dim, i, y), *values, index)
+        same_as_on_the_cpu(lambda x, y, i: x.index_add(dim, i, y, alpha=2), *values, row)
 
 
 def test_an_index_that_does_not_exist_is_pytorchs_error():

@@ -8,7 +8,7 @@ import functools
 
 import torch
 
-from torch_spyre._inductor import convolutions, scans, scatters, sorting
+from torch_spyre._inductor import convolutions, integers, scans, scatters, sorting
 
 aten = torch.ops.aten
 
@@ -246,13 +246,10 @@ def sort(x, dim=-1, descending=False):
 
 def _digits(x) -> list:
     """Integers as halves that are equal where the integers are: the card broadcasts along a stick in 16 bits only."""
-    if x.dtype not in (torch.int32, torch.int64):
+    if x.dtype not in integers.INTEGERS:
         return [x]
-    # x = 65536 * high + low; that the quotient may be rounded up is all the same, low is then negative.
-    high = torch.floor(x.to(torch.float32) * 2.0**-16)
-    low = (x - high.to(x.dtype) * 65536).to(torch.float32)
     digits = []
-    for part in (high, low):
+    for part in integers.digits(x):
         upper = torch.floor(part * 2.0**-8)
         digits += [upper.to(torch.float16), (part - upper * 256.0).to(torch.float16)]
     return digits
@@ -325,18 +322,17 @@ def scatter(x, dim, index, src):
 
 @_form(aten.scatter_add.default)
 def scatter_add(x, dim, index, src):
-    """Of halves, that is: what the card would round is not added up."""
-    if not _on_card(x) or x.dtype == torch.bool or not scatters.supported(x, dim, index, src):
+    if not _on_card(x) or not scatters.supported(x, dim, index, src) or not scatters.can_add(x, dim, index):
         return NotImplemented
     return scatters.scatter_add(x, dim, index, src)
 
 
 @_form(aten.index_add.default)
 def index_add(x, dim, index, source, *, alpha=1):
-    if not _on_card(x) or x.ndim == 0 or index.ndim != 1 or source.ndim != x.ndim:
+    if not _on_card(x) or x.ndim == 0 or index.ndim != 1 or source.ndim != x.ndim or index.numel() > _EXACT:
         return NotImplemented
-    repeated = index.reshape(-1, *[1] * (x.ndim - dim % x.ndim - 1)).expand(source.shape)
-    return scatter_add(x, dim, repeated, source if alpha == 1 else source * alpha)
+    source = source if alpha == 1 else source * alpha
+    return scatter_add(x, dim, scatters.index_for_each(source, dim, index), source)
 
 
 @_form(aten.convolution.default)
