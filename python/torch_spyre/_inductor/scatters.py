@@ -99,7 +99,8 @@ def scatter(x, dim: int, index, source):
     if x.dtype == torch.bool:
         return scatter(x.to(torch.float16), dim, index, source.to(torch.float16) if tensor else float(source)) != 0
     if x.dtype in integers.INTEGERS:
-        of_source = integers.digits(source) if tensor else [float(d) for d in reversed(divmod(int(source), integers.DIGIT))]
+        high, low = divmod(0 if tensor else int(source), integers.DIGIT)
+        of_source = integers.digits(source) if tensor else [float(low), float(high)]
         parts = zip(integers.digits(x), of_source, strict=True)
         return integers.number(*(scatter(d, dim, index, s) for d, s in parts), dtype=x.dtype)
     dim = dim % x.ndim
