@@ -49,8 +49,30 @@ def _attention(*args, **kwargs):
     return attention.attention(*args, **kwargs)
 
 
+def _positions_fit(index, extent: int) -> bool:
+    if isinstance(index, torch._subclasses.FakeTensor):
+        return True  # traced, not run
+    host = index.cpu()
+    return host.numel() == 0 or (0 <= int(host.min()) and int(host.max()) < extent)
+
+
+def _inside(form):
+    """A form of x, dim and index, for indices that exist; PyTorch's error for others is the CPU's."""
+
+    @functools.wraps(form)
+    def checked(x, dim, index, *args, **kwargs):
+        if x.ndim == 0 or not _positions_fit(index, x.shape[dim]):
+            return NotImplemented
+        return form(x, dim, index, *args, **kwargs)
+
+    return checked
+
+
 def _one_hot(*args, **kwargs):
     if not decompositions.can_tell_classes(*args, **kwargs):
+        return NotImplemented
+    index, classes = (*args, kwargs.get("num_classes"))[:2]
+    if not _positions_fit(index, classes):
         return NotImplemented
     return decompositions.one_hot(*args, **kwargs)
 
@@ -86,14 +108,18 @@ _FORMS = {
     aten.convolution.default: decompositions.convolution,
     aten.cumsum.default: decompositions.cumsum,
     aten.flip.default: decompositions.flip,
-    aten.gather.default: decompositions.gather,
+    aten.gather.default: _inside(decompositions.gather),
     aten.glu.default: _glu,
+    aten.index_add.default: _inside(decompositions.index_add),
     aten.isin.Tensor_Tensor: _isin,
     aten.linalg_vector_norm.default: decompositions.vector_norm,
     aten.native_batch_norm.default: _native_batch_norm,
-    aten.nll_loss_forward.default: _nll_loss_forward,
     aten.native_group_norm.default: decompositions.native_group_norm,
+    aten.nll_loss_forward.default: _nll_loss_forward,
     aten.roll.default: decompositions.roll,
+    aten.scatter.src: _inside(decompositions.scatter),
+    aten.scatter.value: _inside(decompositions.scatter),
+    aten.scatter_add.default: _inside(decompositions.scatter_add),
     aten.select_scatter.default: _select_scatter,
     aten.slice_scatter.default: _slice_scatter,
     aten.sort.default: decompositions.sort,

@@ -350,6 +350,34 @@ def test_indices_the_card_does_not_take_are_the_cpus():
         assert twice.cpu().tolist() == [0, 2, 0, 0]
 
 
+@pytest.mark.parametrize("dim", [0, 1])
+def test_elements_by_index(dim):
+    x, y = halves(8, 70).round(), halves(8, 70, seed=1).round()
+    index = torch.randint(0, 5, (8, 70), generator=torch.Generator().manual_seed(2)).to("spyre")
+    row = index[0].clone()[: x.shape[dim]]
+    # From the host: what is widened on the card lies in another order, which the index has not.
+    wide = [t.cpu().float().to("spyre") for t in (x, y)]
+    whole = [(t.cpu().long() * 2**24 + 1).to("spyre") for t in (x, y)]
+    for values in ((x, y), (x > 0, y > 0), whole, wide):
+        same_as_on_the_cpu(lambda x, y, i: x.scatter(dim, i, y), *values, index)
+        same_as_on_the_cpu(lambda x, y, i: x.scatter(dim, i, 1), *values, index)
+        same_as_on_the_cpu(lambda x, y, i: x.gather(dim, i), *values, index)
+    for values in ((x, y), whole, wide):
+        same_as_on_the_cpu(lambda x, y, i: x.scatter_add(dim, i, y), *values, index)
+        same_as_on_the_cpu(lambda x, y, i: x.index_add(dim, i, y, alpha=2), *values, row)
+
+
+def test_an_index_that_does_not_exist_is_pytorchs_error():
+    x, index = halves(3, 4), torch.tensor([[0, 4]]).to("spyre")
+    with fallbacks_allowed():
+        calls = (lambda: x.gather(1, index), lambda: x.scatter(1, index, 1.0), lambda: x.index_add(0, index[0], x[:2]))
+        for call in calls:
+            with pytest.raises(RuntimeError, match="index 4 is out of bounds for dimension"):
+                call()
+        with pytest.raises(RuntimeError, match="Class values must be smaller than num_classes"):
+            f.one_hot(index, 4)
+
+
 # ---- what a form that is refused leaves behind -------------------------------------------------------------------
 
 

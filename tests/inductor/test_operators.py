@@ -210,6 +210,11 @@ def places(n, *shape):
     return torch.randint(0, n, shape)
 
 
+def large(*shape):
+    """Integers that float32 does not hold."""
+    return torch.randint(-(2**28), 2**28, shape)
+
+
 # Which elements, where, and how many: whole numbers, so the answers are exact.
 SELECTION = {
     "argmax_all": (lambda x: x.argmax(), lambda: [whole(3, 4, 70)]),
@@ -249,6 +254,43 @@ SELECTION = {
     "roll_columns": (lambda x: x.roll((1, -5), (0, 1)), lambda: [whole(8, 100)]),
     "repeat_interleave": (lambda x: x.repeat_interleave(2, 1), lambda: [whole(2, 3, 4, 64)]),
     "gather": (lambda x, i: x.gather(1, i), lambda: [whole(8, 100), places(100, 8, 3)]),
+    "gather_float32": (lambda x, i: x.gather(1, i), lambda: [torch.randn(8, 1100), places(1100, 8, 3)]),
+    "gather_integers": (lambda x, i: x.gather(-1, i), lambda: [large(2, 3, 100), places(100, 2, 3, 40)]),
+    "gather_integer_rows": (lambda x, i: x.gather(0, i), lambda: [large(8, 100), places(8, 3, 70)]),
+    "index_add_integers": (
+        lambda x, i, y: x.index_add(0, i, y),
+        lambda: [large(10, 100), torch.tensor([1, 7, 1, 1]), large(4, 100)],
+    ),
+    "scatter_float32": (
+        lambda x, i, y: x.scatter(1, i, y),
+        lambda: [torch.randn(4, 100), places(20, 4, 9), torch.randn(4, 9)],
+    ),
+    "scatter_integers": (lambda x, i, y: x.scatter(0, i, y), lambda: [large(9, 70), places(9, 12, 70), large(12, 70)]),
+    "scatter_integer_value": (lambda x, i: x.scatter(1, i, -(2**30) + 1), lambda: [large(4, 100), places(100, 4, 5)]),
+    "scatter_add_integers": (
+        lambda x, i, y: x.scatter_add(1, i, y),
+        lambda: [large(4, 100), places(20, 4, 6), large(4, 6)],
+    ),
+    "gather_bool": (lambda x, i: x.gather(1, i), lambda: [whole(8, 100) > 0, places(100, 8, 3)]),
+    "index_add": (
+        lambda x, i, y: x.index_add(0, i, y),
+        lambda: [whole(10, 100), torch.tensor([1, 7, 1, 1]), whole(4, 100)],
+    ),
+    "index_add_columns": (
+        lambda x, i, y: x.index_add(-1, i, y, alpha=2),
+        lambda: [whole(3, 10, 70), torch.tensor([1, 69, 1]), whole(3, 10, 3)],
+    ),
+    "scatter": (lambda x, i, y: x.scatter(1, i, y), lambda: [whole(4, 100), places(20, 4, 9), whole(4, 9)]),
+    "scatter_add": (lambda x, i, y: x.scatter_add(1, i, y), lambda: [whole(4, 100), places(20, 4, 9), whole(4, 9)]),
+    "scatter_add_rows": (
+        lambda x, i, y: x.scatter_add(0, i, y),
+        lambda: [whole(10, 70), places(10, 15, 70), whole(20, 70)],
+    ),
+    "scatter_rows": (
+        lambda x, i, y: x.scatter(1, i, y),
+        lambda: [whole(2, 30, 64), places(30, 2, 40, 64), whole(2, 40, 64)],
+    ),
+    "scatter_value": (lambda x, i: x.scatter(-1, i, 7.0), lambda: [whole(4, 100), places(100, 4, 5)]),
     "gather_rows": (lambda x, i: x.gather(0, i), lambda: [whole(8, 100), places(8, 3, 70)]),
 }
 
@@ -283,3 +325,15 @@ def test_an_infinite_term_leaves_the_sums_before_it_alone(both):
     terms = torch.ones(2, 200)
     terms[0, 150], terms[1, 30] = torch.inf, torch.nan
     both.check(lambda x: x.cumsum(-1), terms, rtol=0, atol=0)
+
+
+def test_what_is_added_by_index_has_the_bits_of_its_type(both):
+    wide = torch.randn(10, 3, 70), torch.tensor([1, 7, 1, 1]), torch.randn(4, 3, 70)
+    both.check(lambda x, i, y: x.index_add(0, i, y), *wide, rtol=1e-6, atol=1e-6)
+    both.check(lambda x, i, y: x.scatter_add(1, i, y), wide[0][0], places(70, 3, 9), wide[2][0], rtol=1e-6, atol=1e-6)
+
+
+def test_what_is_not_a_number_stays_where_it_is_written(both):
+    source = torch.ones(4, 70)
+    source[2, 5] = torch.nan
+    both.check(lambda x, i, y: x.index_add(0, i, y), torch.ones(9, 70), torch.tensor([1, 7, 1, 1]), source, rtol=0)

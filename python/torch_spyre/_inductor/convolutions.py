@@ -1,4 +1,4 @@
-"""Convolutions of halves as one product: what a filter sees at a place lies side by side, and so do the filter's weights.
+"""Convolutions of halves as one product: what a filter sees at a place lies side by side, and so do its weights.
 
 Channels come last: the pixels that one tap of a filter sees are then a slice of the image, whose rows are whole.
 """
@@ -29,7 +29,9 @@ def extents(image, window, stride, padding, dilation) -> list[int]:
 def convolution(x, weight, bias, stride, padding, dilation, groups: int):
     """The meaning of ``aten::convolution`` where ``supported``."""
     if x.ndim == 3:
-        one = convolution(x.unsqueeze(2), weight.unsqueeze(2), bias, [1, *stride], [0, *padding], [1, *dilation], groups)
+        one = convolution(
+            x.unsqueeze(2), weight.unsqueeze(2), bias, [1, *stride], [0, *padding], [1, *dilation], groups
+        )
         return one.squeeze(2)
     taps = _taps(x, weight.shape[2:], stride, padding, dilation)
     count, height, width, channels = taps[0].shape

@@ -8,7 +8,7 @@ import functools
 
 import torch
 
-from torch_spyre._inductor import convolutions, scans, sorting
+from torch_spyre._inductor import convolutions, integers, scans, scatters, sorting
 
 aten = torch.ops.aten
 
@@ -257,13 +257,10 @@ def sort(x, dim=-1, descending=False):
 
 def _digits(x) -> list:
     """Integers as halves that are equal where the integers are: the card broadcasts along a stick in 16 bits only."""
-    if x.dtype not in (torch.int32, torch.int64):
+    if x.dtype not in integers.INTEGERS:
         return [x]
-    # x = 65536 * high + low; that the quotient may be rounded up is all the same, low is then negative.
-    high = torch.floor(x.to(torch.float32) * 2.0**-16)
-    low = (x - high.to(x.dtype) * 65536).to(torch.float32)
     digits = []
-    for part in (high, low):
+    for part in integers.digits(x):
         upper = torch.floor(part * 2.0**-8)
         digits += [upper.to(torch.float16), (part - upper * 256.0).to(torch.float16)]
     return digits
@@ -290,6 +287,8 @@ def can_tell_classes(index, num_classes=-1) -> bool:
 
 
 def one_hot(index, num_classes=-1):
+    """An index that is no class gives a row of zeros. Eager calls find it before and raise what PyTorch raises; a
+    compiled program does not look at values, as PyTorch's own do not on other devices."""
     classes = torch.arange(num_classes, dtype=torch.float16, device=index.device)
     return (index.unsqueeze(-1).to(torch.float16) == classes).to(torch.int64)
 
@@ -320,17 +319,31 @@ def roll(x, shifts, dims=()):
 
 @_form(aten.gather.default)
 def gather(x, dim, index, *, sparse_grad=False):
-    """Every element of a row beside every index into it, along an axis of their own, and of these the one meant."""
-    n = x.shape[dim] if x.ndim else 0
-    short = 0 < n <= _EXACT and 0 < index.numel() * n <= 2**22
-    if not _on_card(x) or x.dtype not in (torch.float16, torch.bfloat16) or not short:
+    if not _on_card(x) or not scatters.supported(x, dim, index):
         return NotImplemented
-    dim = dim % x.ndim
-    for d in range(x.ndim):
-        x = x if d == dim else x.narrow(d, 0, index.shape[d])
-    positions = torch.arange(n, dtype=torch.float16, device=x.device).view(n, *[1] * (x.ndim - dim - 1))
-    meant = index.unsqueeze(dim + 1).to(torch.float16) == positions
-    return torch.where(meant, x.unsqueeze(dim), 0.0).sum(dim + 1)
+    return scatters.gather(x, dim, index)
+
+
+@_form(aten.scatter.src, aten.scatter.value)
+def scatter(x, dim, index, src):
+    if not _on_card(x) or not scatters.supported(x, dim, index, src):
+        return NotImplemented
+    return scatters.scatter(x, dim, index, src)
+
+
+@_form(aten.scatter_add.default)
+def scatter_add(x, dim, index, src):
+    if not _on_card(x) or not scatters.supported(x, dim, index, src) or not scatters.can_add(x, dim, index):
+        return NotImplemented
+    return scatters.scatter_add(x, dim, index, src)
+
+
+@_form(aten.index_add.default)
+def index_add(x, dim, index, source, *, alpha=1):
+    if not _on_card(x) or x.ndim == 0 or index.ndim != 1 or source.ndim != x.ndim or index.numel() > _EXACT:
+        return NotImplemented
+    source = source if alpha == 1 else source * alpha
+    return scatter_add(x, dim, scatters.index_for_each(source, dim, index), source)
 
 
 @_form(aten.convolution.default)

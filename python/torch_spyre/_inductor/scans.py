@@ -7,17 +7,18 @@ with a triangle of ones, in 16 bits, is for counts that 16 bits hold.
 
 import torch
 
-BLOCK = 128  # elements that are summed pair by pair; the sums of blocks follow in steps
+from torch_spyre._inductor import columns, integers
+
+BLOCK = integers.EXACT_SUMS  # elements that are summed pair by pair; the sums of blocks follow in steps
 _EXACT = 1024  # whole numbers up to here are exact in the card's 16-bit format
 _PAIRS_AT_MOST = 2**27
 _HALVES = (torch.float16, torch.bfloat16)
-_INTEGERS = (torch.int32, torch.int64)
 
 
 def supported(x, dim: int, dtype) -> bool:
     if x.ndim == 0 or x.numel() == 0 or not -x.ndim <= dim < x.ndim or x.numel() * BLOCK > _PAIRS_AT_MOST:
         return False
-    whole = x.dtype in (torch.bool, *_INTEGERS)
+    whole = x.dtype in (torch.bool, *integers.INTEGERS)
     summed = (torch.int64,) if whole else (x.dtype, torch.float32)
     return (whole or x.dtype in (torch.float32, *_HALVES)) and dtype in (None, *summed)
 
@@ -33,7 +34,7 @@ def running_sums(x, dim: int, dtype=None):
     if x.dtype == torch.bool and x.shape[-1] <= _EXACT:
         return _counted(x)
     if whole:
-        return _along_last(_digits(x.to(torch.int64)), torch.float32, dtype)
+        return _along_last(integers.digits(x.to(torch.int64)), torch.float32, dtype)
     return _along_last([x.to(torch.float32)], x.dtype, dtype).to(dtype)
 
 
@@ -57,17 +58,8 @@ def _along_rows(x, dim: int):
     return x
 
 
-def _digits(x) -> list:
-    """Integers as [low, high], low + 65536 * high: sums of BLOCK of either are exact in float32."""
-    high = torch.floor(x.to(torch.float32) * 2.0**-16)
-    return [(x - high.to(x.dtype) * 65536).to(torch.float32), high]
-
-
 def _number(digits: list, dtype):
-    if dtype != torch.int64:
-        return digits[0]
-    low, high = (d.to(torch.int64) for d in digits)
-    return low + high * 65536
+    return integers.number(*digits) if dtype == torch.int64 else digits[0]
 
 
 def _along_last(digits: list, source, dtype):
@@ -85,16 +77,8 @@ def _along_last(digits: list, source, dtype):
 
 
 def _of_pairs(x, source, dtype):
-    """A sum for every row of a triangle; the sums, one to a stick, side by side again."""
+    """A sum for every row of a triangle."""
     n = x.shape[-1]
-    rows = torch.arange(n, dtype=torch.float16, device=x.device)[:, None].expand(n, 64)
-    row = rows.clone(memory_format=torch.contiguous_format).to(torch.float32).amax(-1, keepdim=True)
-    sums = torch.where(row >= _positions(n, x, source), x.unsqueeze(-2), 0.0).sum(-1, keepdim=True)
-    return torch.where(row == _positions(n, x, dtype), sums, 0.0).sum(-2)
-
-
-def _positions(n: int, like, dtype):
-    """0, 1, 2, ... in the order that elements of a stick have when they come from, or become, this type: what is
-    widened from 16 bits, or will be narrowed to them, lies in another order than what has always had 32."""
-    narrow = dtype in (torch.bool, *_HALVES)
-    return torch.arange(n, dtype=torch.float16 if narrow else torch.float32, device=like.device).to(torch.float32)
+    triangle = columns.row_numbers(n, x.device) >= columns.positions(n, x.device, source)
+    sums = torch.where(triangle, x.unsqueeze(-2), 0.0).sum(-1, keepdim=True)
+    return columns.as_row(sums, dtype)
