@@ -135,10 +135,10 @@ Status assign(Graph& graph, const LayoutSearchOptions& options, WovenResults wov
   return Status();
 }
 
-// Which conversions of a graph get rows of whole sticks.
+// Which values of a graph get rows of whole sticks.
 struct WholeRows {
   std::optional<RowsOf> widened;
-  bool narrowed = false;
+  bool narrowed = false, inputs = false;
 };
 
 // The ways to give rows of whole sticks to a graph that has others, fewest copies first.
@@ -147,9 +147,11 @@ std::vector<WholeRows> ways_to_make_rows_whole(const Graph& graph, Weaving weavi
   std::vector<WholeRows> ways;
   if (narrowed) ways.push_back({.narrowed = true});
   if (weaving == Weaving::kByNarrowing) return ways;
+  if (reads_woven_ragged_rows(graph)) ways.push_back({.narrowed = narrowed, .inputs = true});
   for (const bool both : {false, true}) {
     for (const RowsOf rows : {RowsOf::kSource, RowsOf::kResult}) {
-      if (widens_ragged_rows(graph, rows) && (narrowed || !both)) ways.push_back({rows, both});
+      if (widens_ragged_rows(graph, rows) && (narrowed || !both))
+        ways.push_back({.widened = rows, .narrowed = both});
     }
   }
   return ways;
@@ -170,6 +172,7 @@ Status assign_rows(Graph& graph, const LayoutSearchOptions& options, Weaving wea
     Graph whole = graph;
     if (way.widened) make_widened_rows_whole(whole, *way.widened);
     if (way.narrowed) make_narrowed_rows_whole(whole);
+    if (way.inputs) make_woven_inputs_whole(whole);
     if (!assign(whole, options, woven, weaving).ok()) continue;
     graph = std::move(whole);
     return Status();
@@ -186,8 +189,8 @@ bool widens(const Graph& graph) {
 
 Status assign_layouts(Graph& graph, const LayoutSearchOptions& options) {
   Status status = assign_rows(graph, options, Weaving::kByNarrowing);
-  if (status.ok() || !widens(graph)) return status;
-  // What is widened beside 32-bit values from elsewhere has to be woven first.
+  if (status.ok() || !(widens(graph) || reads_woven_ragged_rows(graph))) return status;
+  // What is widened beside 32-bit values from elsewhere has to be woven first, and what is woven put in order.
   return assign_rows(graph, options, Weaving::kByCopies).ok() ? Status() : status;
 }
 

@@ -87,8 +87,7 @@ std::vector<ElementArrangement> arrangements(DataFormat format, const std::set<s
   std::vector<ElementArrangement> result = {STANDARD};
   const bool converts = ops.contains("dl16tofp32") || ops.contains("fp32todl16");
   if (converts && format == DataFormat::IEEE_FP32) result.push_back(DL16_TO_FP32);
-  const bool weaves =
-      ops.contains("fp32todl16") || (weaving == Weaving::kByCopies && ops.contains("dl16tofp32"));
+  const bool weaves = ops.contains("fp32todl16") || weaving == Weaving::kByCopies;
   if (weaves && format == DataFormat::SEN169_FP16) result.push_back(FP32_TO_DL16);
   return result;
 }
