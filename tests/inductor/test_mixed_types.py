@@ -49,7 +49,6 @@ BESIDE_FLOATS = {
     "sum": lambda m, h, x, y: h.float() + y,
     "choice_of_either": lambda m, h, x, y: torch.where(m, h, x),
     "all_transposed": lambda m, h, x, y: torch.where(m.transpose(0, -1), x.transpose(0, -1), 1.0),
-    "mask_transposed": lambda m, h, x, y: torch.where(m.reshape(x.shape[::-1]).permute(*reversed(range(x.ndim))), x, y),
 }
 BESIDE_INTEGERS = {
     "where": lambda m, i, j: torch.where(m, i, j),
@@ -95,6 +94,13 @@ def same_bits(card, function, *args):
 @pytest.mark.parametrize("name", BESIDE_FLOATS)
 def test_halves_and_masks_meet_floats_from_elsewhere(card, name, shape):
     same_bits(card, BESIDE_FLOATS[name], *everything(shape))
+
+
+@pytest.mark.parametrize("shape", [(3, 64), (64, 3), (4, 100), (5, 7), (128, 130)], ids=str)
+def test_a_mask_may_lie_along_the_columns(card, shape):
+    _, _, x, y = everything(shape)
+    m, *_ = everything(shape[::-1])
+    same_bits(card, lambda m, x, y: torch.where(m.t(), x, y), m, x, y)
 
 
 @pytest.mark.parametrize("shape", APART, ids=str)
