@@ -83,7 +83,8 @@ class StickRules {
     return Status();
   }
 
-  // A local buffer with room behind its rows is copied with it. Along a stick the room is written with the row.
+  // A local buffer with room behind its rows is copied with it. Along a stick the room is written with the
+  // row.
   Status leaves_no_gap() const {
     const BufferId id = op_.op.output.buffer;
     if (output_ == nullptr || !graph_.is_local(id) || graph_.buffers[static_cast<size_t>(id)].storage == 0)

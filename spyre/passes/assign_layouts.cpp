@@ -190,7 +190,8 @@ bool widens(const Graph& graph) {
 Status assign_layouts(Graph& graph, const LayoutSearchOptions& options) {
   Status status = assign_rows(graph, options, Weaving::kByNarrowing);
   if (status.ok() || !(widens(graph) || reads_woven_ragged_rows(graph))) return status;
-  // What is widened beside 32-bit values from elsewhere has to be woven first, and what is woven put in order.
+  // What is widened beside 32-bit values from elsewhere has to be woven first, and what is woven put in
+  // order.
   return assign_rows(graph, options, Weaving::kByCopies).ok() ? Status() : status;
 }
 

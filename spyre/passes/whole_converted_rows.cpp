@@ -74,8 +74,8 @@ struct WholeRows {
   }
 };
 
-// Hands every such conversion, as node and as operation, to `write`, which appends what replaces it: something
-// with the 16-bit side in `whole`.
+// Hands every such conversion, as node and as operation, to `write`, which appends what replaces it:
+// something with the 16-bit side in `whole`.
 template <typename Write>
 void replace_conversions(Graph& graph, std::string_view conversion, RowsOf rows, const Write& write) {
   std::vector<Node> nodes = std::move(graph.nodes);
@@ -161,8 +161,8 @@ void make_woven_inputs_whole(Graph& graph) {
       const HostType dtype = source.dtype;
       WholeRows whole(copy, source, ragged_loop(copy, input));
       const Access target{graph.add_buffer(std::move(whole.buffer)), whole.index};
-      set_device_op(graph, copy, {.op = "identity", .inputs = {std::exchange(input, target)}, .output = target},
-                    dtype);
+      set_device_op(graph, copy,
+                    {.op = "identity", .inputs = {std::exchange(input, target)}, .output = target}, dtype);
       graph.nodes.push_back(std::move(copy));
     }
     set_device_op(graph, node, op, made);

@@ -4,9 +4,9 @@
 
 #include "spyre/graph/graph.h"
 
-/// Rows of whole sticks on the 16-bit side of conversions, here or in the graph that made an input, so that the layout search can put woven sticks in
-/// order, or weave sticks that are in order (ADR 0018): what lies behind the end of a row is then woven with
-/// it, and harms nobody.
+/// Rows of whole sticks on the 16-bit side of conversions, here or in the graph that made an input, so that
+/// the layout search can put woven sticks in order, or weave sticks that are in order (ADR 0018): what lies
+/// behind the end of a row is then woven with it, and harms nobody.
 namespace spyre {
 
 /// Whether some value is narrowed to 16 bits in rows that end inside a stick.
@@ -18,8 +18,8 @@ bool narrows_ragged_rows(const Graph& graph);
 ///                                              m = identity m_whole
 void make_narrowed_rows_whole(Graph& graph);
 
-/// Whose rows end inside a stick: those of what is converted, or those of the result, which differ where it is
-/// read transposed.
+/// Whose rows end inside a stick: those of what is converted, or those of the result, which differ where it
+/// is read transposed.
 enum class RowsOf : uint8_t { kSource, kResult };
 
 /// Whether some value is widened from 16 bits in rows that end inside a stick.
