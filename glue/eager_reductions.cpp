@@ -73,7 +73,8 @@ Status fold(GraphBuilder& graph, const at::Tensor& tensor, const Fold& fold, std
   if (truth && layout && layout->element_arrangement == ElementArrangement::FP32_TO_DL16) {
     x = node.as(x, HostType::kFloat32);
   } else if (!truth) {
-    x = node.as(x, is_integer(result) ? HostType::kFloat32 : result);
+    // Truth values are counted in 32-bit floats; integers the compiler folds itself.
+    x = node.as(x, is_integer(result) && !is_integer(from) ? HostType::kFloat32 : result);
   }
   if (op != "mean") {
     node.store(node.reduce(op, {x}));

@@ -24,6 +24,7 @@ class StickRules {
 
   Status check() {
     SPYRE_TRY(keeps_neighbours());
+    SPYRE_TRY(leaves_no_gap());
     if (op_.op.is_matmul()) return matmul();
     if (op_.op.reduces) return reduction();
     const OpInfo* info = find_op(op_.op.op);
@@ -80,6 +81,18 @@ class StickRules {
         return unsupported("writes part of a stick whose other part is in use");
     }
     return Status();
+  }
+
+  // A local buffer with room behind its rows is copied with it. Along a stick the room is written with the
+  // row.
+  Status leaves_no_gap() const {
+    const BufferId id = op_.op.output.buffer;
+    if (output_ == nullptr || !graph_.is_local(id) || graph_.buffers[static_cast<size_t>(id)].storage == 0)
+      return Status();
+    const bool gap = std::any_of(output_->dims.begin(), output_->dims.end(), [&](const AccessDim& dim) {
+      return dim.loop >= 0 && !dim.tile && op_.access.loops[static_cast<size_t>(dim.loop)].extent < dim.size;
+    });
+    return gap ? Status(unsupported("leaves the room behind its rows unwritten")) : Status();
   }
 
   // How many elements `step` apart follow each other before a gap in which nothing of the buffer lies.

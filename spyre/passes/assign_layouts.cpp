@@ -136,10 +136,10 @@ Status assign(Graph& graph, const LayoutSearchOptions& options, WovenResults wov
   return Status();
 }
 
-// Which conversions of a graph get rows of whole sticks.
+// Which values of a graph get rows of whole sticks.
 struct WholeRows {
   std::optional<RowsOf> widened;
-  bool narrowed = false;
+  bool narrowed = false, inputs = false;
 };
 
 // The ways to give rows of whole sticks to a graph that has others, fewest copies first.
@@ -148,9 +148,11 @@ std::vector<WholeRows> ways_to_make_rows_whole(const Graph& graph, Weaving weavi
   std::vector<WholeRows> ways;
   if (narrowed) ways.push_back({.narrowed = true});
   if (weaving == Weaving::kByNarrowing) return ways;
+  if (reads_woven_ragged_rows(graph)) ways.push_back({.narrowed = narrowed, .inputs = true});
   for (const bool both : {false, true}) {
     for (const RowsOf rows : {RowsOf::kSource, RowsOf::kResult}) {
-      if (widens_ragged_rows(graph, rows) && (narrowed || !both)) ways.push_back({rows, both});
+      if (widens_ragged_rows(graph, rows) && (narrowed || !both))
+        ways.push_back({.widened = rows, .narrowed = both});
     }
   }
   return ways;
@@ -171,6 +173,7 @@ Status assign_rows(Graph& graph, const LayoutSearchOptions& options, Weaving wea
     Graph whole = graph;
     if (way.widened) make_widened_rows_whole(whole, *way.widened);
     if (way.narrowed) make_narrowed_rows_whole(whole);
+    if (way.inputs) make_woven_inputs_whole(whole);
     if (!assign(whole, options, woven, weaving).ok()) continue;
     graph = std::move(whole);
     return Status();
@@ -188,8 +191,10 @@ bool widens(const Graph& graph) {
 Status assign_layouts(Graph& graph, const LayoutSearchOptions& options) {
   Status status = assign_rows(graph, options, Weaving::kByNarrowing);
   if (status.ok()) return status;
-  // What is widened beside 32-bit values from elsewhere has to be woven first.
-  if (widens(graph) && assign_rows(graph, options, Weaving::kByCopies).ok()) return Status();
+  // What is widened beside 32-bit values from elsewhere has to be woven first, and what is woven put in
+  // order.
+  const bool weaves = widens(graph) || reads_woven_ragged_rows(graph);
+  if (weaves && assign_rows(graph, options, Weaving::kByCopies).ok()) return Status();
   std::optional<Graph> halves = in_halves(graph);
   if (!halves || !assign_rows(*halves, options, Weaving::kByNarrowing).ok()) return status;
   graph = std::move(*halves);

@@ -12,8 +12,8 @@ namespace spyre {
 ///     a [64, 128] stick on k     b [128, 256] stick on k
 ///     c = a b                              ->   b' = copy of b, stick on n;   c = a b'
 ///
-/// Where nothing else helps, values that are widened beside 32-bit ones from elsewhere are woven first, so that they
-/// widen into the standard order (ADR 0018):
+/// Where nothing else helps, values that are widened beside 32-bit ones from elsewhere are woven first, so
+/// that they widen into the standard order (ADR 0018):
 ///
 ///     y = where m x 0     m bool[128, 128]   x float32[128, 128]
 ///     m' = m turned, rows woven, turned back;   t = dl16tofp32 m';   y = where3 t x 0

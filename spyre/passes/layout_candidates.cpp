@@ -102,7 +102,7 @@ struct Orders {
 };
 Orders orders_in(const Graph& graph, const std::set<std::string>& ops, Weaving weaving) {
   const bool narrows = ops.contains("fp32todl16"), widens = ops.contains("dl16tofp32");
-  Orders orders{.widened = widens || narrows, .woven = narrows || (widens && weaving == Weaving::kByCopies)};
+  Orders orders{.widened = widens || narrows, .woven = narrows || weaving == Weaving::kByCopies};
   for (const Buffer& buffer : graph.buffers) {
     if (!buffer.is_input || !buffer.layout) continue;
     orders.widened |= buffer.layout->element_arrangement == ElementArrangement::DL16_TO_FP32;

@@ -18,9 +18,9 @@ int64_t walkable_extent(const Graph& graph, BufferId id, size_t dim);
 /// order later whose rows end inside a stick.
 enum class WovenResults : uint8_t { kWholeSticks, kAny };
 
-/// How a 16-bit buffer comes to have its elements woven as narrowing leaves them: because something was narrowed
-/// into it, or also by copies, which is worth it for what is widened: woven, it widens into the standard order,
-/// beside 32-bit values from elsewhere.
+/// How a 16-bit buffer comes to have its elements woven as narrowing leaves them: because something was
+/// narrowed into it, or also by copies. Those are worth it for what is widened (woven, it widens into the
+/// standard order, beside 32-bit values from elsewhere) and for woven inputs.
 enum class Weaving : uint8_t { kByNarrowing, kByCopies };
 
 /// The layouts worth trying for every buffer, by buffer id, best guess first.

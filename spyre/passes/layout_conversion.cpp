@@ -72,9 +72,10 @@ std::optional<Conversion> Conversions::weave(BufferId buffer, const DeviceLayout
     const std::optional<DeviceLayout> woven = with_woven_rows(turned, to.stride_map.back());
     if (!woven) continue;
     const bool single = turned.stride_map.back() < 0;
-    auto found = turned == from ? path(buffer, from, {*woven, single ? with_lane_dimension(to) : to})
-                 : single ? path(buffer, from, {with_lane_dimension(from), turned, *woven, with_lane_dimension(to)})
-                          : path(buffer, from, {turned, *woven, to});
+    auto found =
+        turned == from ? path(buffer, from, {*woven, single ? with_lane_dimension(to) : to})
+        : single ? path(buffer, from, {with_lane_dimension(from), turned, *woven, with_lane_dimension(to)})
+                 : path(buffer, from, {turned, *woven, to});
     if (found) return found;
   }
   return std::nullopt;

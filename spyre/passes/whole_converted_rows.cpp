@@ -1,6 +1,8 @@
 #include "spyre/passes/whole_converted_rows.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -15,13 +17,11 @@ int64_t in_stick() {
   return elems_per_stick(DataFormat::SEN169_FP16);
 }
 
-// The loop along the rows of what is converted, or of the result, if they end inside a stick; else -1.
-int ragged_loop(const Node& node, std::string_view conversion, RowsOf rows) {
-  const DeviceOp op = device_op(node);
-  if (op.op != conversion) return -1;
+// The loop along the rows that a node touches, if they end inside a stick; else -1.
+int ragged_loop(const Node& node, const Access& access) {
   int row = -1;
   int64_t step = 0;
-  for (const ExprTerm& term : (rows == RowsOf::kSource ? op.inputs[0] : op.output).index.terms()) {
+  for (const ExprTerm& term : access.index.terms()) {
     for (size_t i = 0; i < node.loops.size(); ++i) {
       const bool walks = term.kind == AtomKind::kSymbol && term.name == node.loops[i].name;
       if (!walks || node.loops[i].extent == 1 || (row >= 0 && term.coefficient >= step)) continue;
@@ -30,6 +30,17 @@ int ragged_loop(const Node& node, std::string_view conversion, RowsOf rows) {
     }
   }
   return row >= 0 && node.loops[static_cast<size_t>(row)].extent % in_stick() != 0 ? row : -1;
+}
+
+int ragged_loop(const Node& node, std::string_view conversion, RowsOf rows) {
+  const DeviceOp op = device_op(node);
+  return op.op == conversion ? ragged_loop(node, rows == RowsOf::kSource ? op.inputs[0] : op.output) : -1;
+}
+
+bool is_woven_input(const Graph& graph, const Access& access) {
+  const Buffer& buffer = graph.buffers[static_cast<size_t>(access.buffer)];
+  return buffer.is_input && buffer.layout &&
+         buffer.layout->element_arrangement == ElementArrangement::FP32_TO_DL16;
 }
 
 bool converts_ragged_rows(const Graph& graph, std::string_view conversion, RowsOf rows) {
@@ -63,8 +74,8 @@ struct WholeRows {
   }
 };
 
-// Hands every such conversion, as node and as operation, to `write`, which appends what replaces it: something
-// with the 16-bit side in `whole`.
+// Hands every such conversion, as node and as operation, to `write`, which appends what replaces it:
+// something with the 16-bit side in `whole`.
 template <typename Write>
 void replace_conversions(Graph& graph, std::string_view conversion, RowsOf rows, const Write& write) {
   std::vector<Node> nodes = std::move(graph.nodes);
@@ -121,6 +132,42 @@ void make_widened_rows_whole(Graph& graph, RowsOf rows) {
     graph.nodes.push_back(std::move(copy));
     graph.nodes.push_back(std::move(node));
   });
+}
+
+bool reads_woven_ragged_rows(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+    const DeviceOp op = device_op(node);
+    return std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Access& input) {
+      return is_woven_input(graph, input) && ragged_loop(node, input) >= 0;
+    });
+  });
+}
+
+void make_woven_inputs_whole(Graph& graph) {
+  std::vector<Node> nodes = std::move(graph.nodes);
+  graph.nodes.clear();
+  for (Node& node : nodes) {
+    DeviceOp op = device_op(node);
+    const HostType made = graph.buffers[static_cast<size_t>(op.output.buffer)].dtype;
+    for (Access& input : op.inputs) {
+      if (!is_woven_input(graph, input) || ragged_loop(node, input) < 0) continue;
+      const std::set<std::string> walked = input.index.symbols();
+      Node copy{.name = node.name + "_whole", .loops = {}, .aten = node.aten, .source = node.source};
+      for (Loop loop : node.loops) {
+        loop.reduced = false;
+        if (walked.contains(loop.name)) copy.loops.push_back(loop);
+      }
+      const Buffer& source = graph.buffers[static_cast<size_t>(input.buffer)];
+      const HostType dtype = source.dtype;
+      WholeRows whole(copy, source, ragged_loop(copy, input));
+      const Access target{graph.add_buffer(std::move(whole.buffer)), whole.index};
+      set_device_op(graph, copy,
+                    {.op = "identity", .inputs = {std::exchange(input, target)}, .output = target}, dtype);
+      graph.nodes.push_back(std::move(copy));
+    }
+    set_device_op(graph, node, op, made);
+    graph.nodes.push_back(std::move(node));
+  }
 }
 
 }  // namespace spyre

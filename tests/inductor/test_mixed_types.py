@@ -49,7 +49,6 @@ BESIDE_FLOATS = {
     "sum": lambda m, h, x, y: h.float() + y,
     "choice_of_either": lambda m, h, x, y: torch.where(m, h, x),
     "all_transposed": lambda m, h, x, y: torch.where(m.transpose(0, -1), x.transpose(0, -1), 1.0),
-    "mask_transposed": lambda m, h, x, y: torch.where(m.reshape(x.shape[::-1]).permute(*reversed(range(x.ndim))), x, y),
 }
 BESIDE_INTEGERS = {
     "where": lambda m, i, j: torch.where(m, i, j),
@@ -97,6 +96,13 @@ def test_halves_and_masks_meet_floats_from_elsewhere(card, name, shape):
     same_bits(card, BESIDE_FLOATS[name], *everything(shape))
 
 
+@pytest.mark.parametrize("shape", [(3, 64), (64, 3), (4, 100), (5, 7), (128, 130)], ids=str)
+def test_a_mask_may_lie_along_the_columns(card, shape):
+    _, _, x, y = everything(shape)
+    m, *_ = everything(shape[::-1])
+    same_bits(card, lambda m, x, y: torch.where(m.t(), x, y), m, x, y)
+
+
 @pytest.mark.parametrize("shape", APART, ids=str)
 @pytest.mark.parametrize("name", BESIDE_INTEGERS)
 def test_a_choice_between_integers_is_exact(card, name, shape):
@@ -111,3 +117,29 @@ def test_any_number_of_cores_chooses_the_same(card, shape, planning, cores):
         m, _, x, _ = everything(shape)
         same_bits(card, lambda m, x: torch.where(m, x, x * 2) * 4, m, x)
         same_bits(card, lambda m, i, j: torch.where(m, i, j) * 1, *whole_numbers(shape))
+
+
+@pytest.mark.parametrize("shape", [(128,), (8, 128), *RAGGED], ids=str)
+def test_a_mask_of_floats_meets_one_of_halves_in_the_next_kernel(shape):
+    m, h, _, y = (t.to("spyre") for t in everything(shape))
+    torch.spyre.reset_metrics()
+    woven = torch.compile(lambda y: y > 0, fullgraph=True)(y)
+    both = torch.compile(lambda w, m: w | m, fullgraph=True)(woven, m)
+    chosen = torch.compile(lambda w, h: torch.where(w, h, -h), fullgraph=True)(woven, h)
+    eager = torch.where((y > 0) & m, y, 0.0)
+    assert torch.spyre.metrics()["fallbacks"] == {}
+    m, h, y = m.cpu(), h.cpu(), y.cpu()
+    assert torch.equal(both.cpu(), (y > 0) | m)
+    assert torch.equal(chosen.cpu(), torch.where(y > 0, h, -h))
+    assert torch.equal(eager.cpu(), torch.where((y > 0) & m, y, 0.0))
+
+
+@pytest.mark.parametrize("shape", [(3, 64), (4, 100), (5, 7)], ids=str)
+def test_choices_between_integers_are_exact_without_a_compiler_too(shape):
+    m, i, j = whole_numbers(shape)
+    on_card = [t.to("spyre") for t in (m, i, j)]
+    for function in (torch.where, lambda m, i, j: i.masked_fill(m, -1), lambda m, i, j: torch.tril(i)):
+        torch.spyre.reset_metrics()
+        found = function(*on_card)
+        assert torch.spyre.metrics()["fallbacks"] == {}
+        assert torch.equal(found.cpu(), function(m, i, j))

@@ -61,7 +61,8 @@ class PlaceWriter {
     Buffer buffer = graph_.buffers[static_cast<size_t>(id)];
     buffer.name += "_lx";
     buffer.is_input = false;
-    buffer.offset = buffer.storage = 0;
+    buffer.offset = 0;
+    if (!graph_.is_local(id)) buffer.storage = 0;
     buffer.place = place;
     return graph_.add_buffer(std::move(buffer));
   }
