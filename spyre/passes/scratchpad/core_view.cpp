@@ -154,8 +154,15 @@ int64_t sticks_moved(const NormalOp& op, size_t operand, std::span<const DeviceL
       if (!(output && loop.reduced)) sticks *= loop.split;
       continue;
     }
-    const int64_t part = access.lane == index ? access.lanes : 1;
-    sticks *= (padded_extent(op, index, layouts) / loop.split + part - 1) / part * loop.split;
+    const int64_t padded = padded_extent(op, index, layouts);
+    if (access.lane == index) {
+      sticks *= (padded / loop.split + access.lanes - 1) / access.lanes * loop.split;
+      continue;
+    }
+    // Where rows turn into sticks, the card runs over whole sticks of them and moves those that are there.
+    const auto rows = std::find_if(access.dims.begin(), access.dims.end(),
+                                   [&](const AccessDim& dim) { return dim.loop == index; });
+    sticks *= rows == access.dims.end() ? padded : std::min(padded, rows->size - rows->offset);
   }
   return sticks;
 }
