@@ -3,7 +3,11 @@
 ``tests/e2e/test_patches.py`` fails when one of the places below changes under us.
 """
 
+import contextlib
+import threading
+
 import torch
+import torch._prims_common
 
 
 def _print_on_the_host(original):
@@ -21,5 +25,29 @@ def _print_on_the_host(original):
     return tensor_str
 
 
+_narrow = threading.local()
+
+
+class _ComputationTypes(dict):
+    """In which type decompositions compute: values of 16 bits in float32 by PyTorch's rule, in 16 bits by the card's.
+
+    PyTorch asks one table for all threads. This one answers as PyTorch's does, but to threads that said otherwise.
+    """
+
+    def get(self, dtype, default=None):
+        return default if getattr(_narrow, "depth", 0) else super().get(dtype, default)
+
+
+@contextlib.contextmanager
+def sixteen_bits_stay():
+    """While inside, every step of a decomposition of halves is a half: ``torch._refs.nn.functional.mish(x)``."""
+    _narrow.depth = getattr(_narrow, "depth", 0) + 1
+    try:
+        yield
+    finally:
+        _narrow.depth -= 1
+
+
 def install() -> None:
+    torch._prims_common._computation_dtype_map = _ComputationTypes(torch._prims_common._computation_dtype_map)
     torch._tensor_str._tensor_str = _print_on_the_host(torch._tensor_str._tensor_str)

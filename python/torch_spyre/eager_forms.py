@@ -12,7 +12,7 @@ from torch._prims_common.wrappers import _maybe_resize_out, _safe_copy_out
 
 from torch_spyre import _C
 from torch_spyre._inductor import attention, decompositions
-from torch_spyre._inductor.computation_types import sixteen_bits_stay
+from torch_spyre._patches import sixteen_bits_stay
 
 aten = torch.ops.aten
 
@@ -83,13 +83,13 @@ def _glu(x, dim=-1):
 
 
 def _native_batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps):
-    """The running statistics change when nothing can go wrong any more."""
+    """The running statistics change when nothing can go wrong any more. Only training saves what it found."""
     steps = pytorchs.native_batch_norm_helper
     out, mean, rstd, *after = steps(x, weight, bias, running_mean, running_var, training, momentum, eps, True)
     for statistic, changed in zip((running_mean, running_var), after, strict=True):
         if training and statistic is not None:
             statistic.copy_(changed)
-    return out, mean, rstd
+    return (out, mean, rstd) if training else (out, x.new_empty(0), x.new_empty(0))
 
 
 def _nll_loss_forward(x, target, weight, reduction, ignore_index):
@@ -137,7 +137,7 @@ _TAKEN_APART = """
     deg2rad isneginf isposinf rad2deg
     celu elu hardshrink hardsigmoid hardswish log_sigmoid_forward mish _prelu_kernel softshrink threshold
     aminmax count_nonzero.dim_IntList nansum
-    binary_cross_entropy huber_loss mse_loss smooth_l1_loss
+    huber_loss mse_loss smooth_l1_loss
     elu_backward gelu_backward hardsigmoid_backward hardswish_backward hardtanh_backward leaky_relu_backward
     log_sigmoid_backward mish_backward mse_loss_backward nll_loss_backward softplus_backward
 """

@@ -191,10 +191,12 @@ Result<Operand> power(OpEmitter& emit, const Operands& operands) {
       return integer_power(emit, base, static_cast<int64_t>(size));
     }
   }
-  if (!x.is_constant() && !y.is_constant()) return power_of_both(emit, x, y);
+  // The exponent multiplies the error of the logarithm: in 16 bits little would be left.
+  const Operand base = emit.hold(x, Held::kFp32), exponent = emit.hold(y, Held::kFp32);
+  if (!x.is_constant() && !y.is_constant()) return power_of_both(emit, base, exponent);
   // Of a negative base this is not a number, as PyTorch's is for a broken exponent.
-  SPYRE_ASSIGN_OR_RETURN(const Operand log, logarithm(emit, {x}));
-  return emit.op("exp", {emit.op("mul", {y, log})});
+  SPYRE_ASSIGN_OR_RETURN(const Operand log, logarithm(emit, {base}));
+  return emit.op("exp", {emit.op("mul", {exponent, log})});
 }
 
 // Infinities and NaNs of the host are large numbers to the card in 16 bits, and its own code stands for both.

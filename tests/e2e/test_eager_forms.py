@@ -141,7 +141,7 @@ def test_every_form_of_pytorchs_is_the_one_that_is_compiled():
 def test_halves_are_computed_in_halves_on_the_threads_that_said_so():
     from threading import Thread
 
-    from torch_spyre._inductor.computation_types import sixteen_bits_stay
+    from torch_spyre._patches import sixteen_bits_stay
 
     found = []
     ask = lambda: found.append(torch._prims_common.get_computation_dtype(torch.float16))  # noqa: E731

@@ -29,3 +29,12 @@ def test_safetensors_functions_exist_by_name():
     for name in ("storage_size", "safe_open", "_is_complete"):
         assert hasattr(safetensors.torch, name)
     assert "storage_size(tensor)" in inspect.getsource(safetensors.torch._is_complete)
+
+
+def test_decompositions_ask_a_table_for_the_type_they_compute_in():
+    from torch_spyre._patches import sixteen_bits_stay
+
+    assert "_computation_dtype_map.get(dtype, dtype)" in inspect.getsource(torch._prims_common.get_computation_dtype)
+    assert torch._prims_common.get_computation_dtype(torch.float16) == torch.float32
+    with sixteen_bits_stay():
+        assert torch._prims_common.get_computation_dtype(torch.float16) == torch.float16

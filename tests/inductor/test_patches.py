@@ -51,11 +51,6 @@ def test_cache_keys_are_made_of_hash_details():
     assert "FxGraphHashDetails(" in inspect.getsource(codecache.compiled_fx_graph_hash)
 
 
-def test_the_computation_types_are_a_table():
-    assert isinstance(torch._prims_common._computation_dtype_map, dict)
-    assert torch._prims_common._computation_dtype_map[torch.float16] == torch.float32
-
-
 def test_handlers_call_default_for_names():
     from torch_spyre._inductor.device_ops import DEVICE_OPERATIONS
 

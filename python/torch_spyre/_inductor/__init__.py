@@ -55,8 +55,5 @@ def _on_inductor() -> None:
 
 
 def install() -> None:
-    from torch_spyre._inductor import computation_types
-
-    computation_types.install()
     _after_import("torch._dynamo.guards", _on_dynamo)
     _after_import("torch._inductor.compile_fx", _on_inductor)

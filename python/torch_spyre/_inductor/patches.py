@@ -181,7 +181,8 @@ def enable_spyre_context(example_inputs=()):
     from torch._inductor.fx_passes import joint_graph
     from torch._inductor.virtualized import V
 
-    from torch_spyre._inductor import computation_types, customops, lowering  # noqa: F401
+    from torch_spyre._inductor import customops, lowering  # noqa: F401
+    from torch_spyre._patches import sixteen_bits_stay
 
     class Choices(InductorChoices):
         @staticmethod
@@ -194,7 +195,7 @@ def enable_spyre_context(example_inputs=()):
             config.patch(_inductor_settings()),
             V.set_real_inputs(list(example_inputs)),
             V.set_choices_handler(Choices()),
-            computation_types.sixteen_bits_stay(),
+            sixteen_bits_stay(),
             # Attention, padding and softmax patterns rewrite for GPUs; our own forms are in fx_passes.
             mock.patch.object(joint_graph, "pass_patterns", []),
             lowering.installed(),
