@@ -59,8 +59,8 @@ def _hints_of(node) -> list[dict]:
 @functools.cache
 def _say_once_that_tiles_are_ignored() -> None:
     log.warning(
-        "spyre_hint: %s found; kernels are not cut into tiles, so it changes nothing. Scratchpads are planned for whole "
-        "kernels; to steer how work is divided among cores, use work_div",
+        "spyre_hint: %s found; kernels are not cut into tiles, so it changes nothing. Scratchpads are planned for "
+        "whole kernels; to steer how work is divided among cores, use work_div",
         " or ".join(_TILINGS),
     )
 
