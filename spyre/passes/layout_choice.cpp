@@ -25,7 +25,12 @@ class NodeTable {
  public:
   NodeTable(const Graph& graph, const Node& node, const std::vector<std::vector<DeviceLayout>>& candidates,
             Conversions& conversions)
-      : graph_(graph), node_(node), op_(device_op(node)), candidates_(candidates), conversions_(conversions) {
+      : graph_(graph),
+        node_(node),
+        op_(device_op(node)),
+        zeros_behind_left_(sums_part_of_stick(node) != nullptr),
+        candidates_(candidates),
+        conversions_(conversions) {
     for (const auto& [name, access] : op_.indices) operands_.push_back(access.buffer);
     for (const Access& access : op_.inputs) operands_.push_back(access.buffer);
     const size_t outputs = layouts_of(op_.output.buffer).size();
@@ -101,9 +106,7 @@ class NodeTable {
 
   // The left operand of a product that sums part of a stick has zeros behind what it sums
   // (pad_contractions.h); a copy that turns sticks would leave there what was there before.
-  bool zeros_must_stay(size_t operand) const {
-    return operand == op_.indices.size() && sums_part_of_stick(node_) != nullptr;
-  }
+  bool zeros_must_stay(size_t operand) const { return zeros_behind_left_ && operand == op_.indices.size(); }
 
   bool fits(int out, size_t i, int as) {
     int8_t& known = fits_[i][static_cast<size_t>(out)][static_cast<size_t>(as)];
@@ -114,6 +117,7 @@ class NodeTable {
   const Graph& graph_;
   const Node& node_;
   const DeviceOp op_;
+  const bool zeros_behind_left_;
   const std::vector<std::vector<DeviceLayout>>& candidates_;
   Conversions& conversions_;
   std::vector<BufferId> operands_;

@@ -7,7 +7,6 @@
 #include <unordered_map>
 
 #include "spyre/codegen/superdsc/physical.h"
-#include "spyre/codegen/superdsc/pretty_json.h"
 
 namespace spyre::superdsc {
 namespace {
@@ -16,7 +15,7 @@ struct WrittenFile {
   SdscPlan plan;
   OpSymbols symbols;
   SdscPosition position;
-  std::string text;  // to compare with; empty until someone does
+  Json content;  // to compare with; null until someone does
 };
 
 class Builder {
@@ -73,10 +72,10 @@ class Builder {
   SdscPosition file_for(const SdscPlan& plan, const OpSymbols& symbols) {
     std::vector<WrittenFile>& alike = written_[outline(plan)];
     if (options_.share_equal_sdscs && !alike.empty()) {
-      const std::string text = comparable(plan, symbols);
+      const Json content = comparable(plan, symbols);
       for (WrittenFile& file : alike) {
-        if (file.text.empty()) file.text = comparable(file.plan, file.symbols);
-        if (file.text == text) return file.position;
+        if (file.content.is_null()) file.content = comparable(file.plan, file.symbols);
+        if (file.content == content) return file.position;
       }
     }
     const SdscPosition position{.file = static_cast<int64_t>(program_.files.size()),
@@ -101,8 +100,8 @@ class Builder {
   }
 
   // All that a file says, but for where in the bundle it is and what it comes from.
-  static std::string comparable(const SdscPlan& plan, const OpSymbols& symbols) {
-    return flat_json(sdsc_json(plan, symbols, {.with_handle = false}));
+  static Json comparable(const SdscPlan& plan, const OpSymbols& symbols) {
+    return sdsc_json(plan, symbols, {.with_handle = false});
   }
 
   Result<Operand> bind(const SdscPlan& plan, const Symbol& symbol) const {

@@ -77,10 +77,4 @@ std::string pretty_json(const Json& value) {
   return out + "\n";
 }
 
-std::string flat_json(const Json& value) {
-  std::string out;
-  append_flat(value, kNoLimit, out);
-  return out;
-}
-
 }  // namespace spyre::superdsc

@@ -10,7 +10,4 @@ namespace spyre::superdsc {
 /// bytes depend on the value alone.
 std::string pretty_json(const Json& value);
 
-/// The same value on one line.
-std::string flat_json(const Json& value);
-
 }  // namespace spyre::superdsc
