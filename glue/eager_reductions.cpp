@@ -101,6 +101,53 @@ Status position(GraphBuilder& graph, size_t result, const at::Tensor& tensor, co
   return Status();
 }
 
+/// The position of the extreme in a flattened tensor: that in each row, and of the rows that reach the
+/// extreme of all the first. Positions below 2^24 are exact in 32-bit floats.
+Status position_of_all(GraphBuilder& graph, const at::Tensor& tensor, std::string_view op) {
+  if (tensor.numel() > (1 << 24)) {
+    return refuse("positions beyond 2^24");
+  }
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, arithmetic_type(tensor.scalar_type()));
+  const std::string_view extreme = op == "argmax" ? "max" : "min";
+  const std::vector<int64_t> rows(tensor.sizes().begin(), tensor.sizes().end() - 1);
+  const int64_t columns = tensor.size(-1);
+  const auto loops = [](const NodeBuilder& node, size_t first, size_t count) {
+    std::vector<Expr> position;
+    for (size_t i = first; i < first + count; ++i) {
+      position.push_back(node.loop(i));
+    }
+    return position;
+  };
+  const auto along_rows = [&](BufferId target, std::string_view kind) {
+    NodeBuilder node = graph.node(target, rows, {columns});
+    node.store(node.reduce(kind, {node.load(graph.input(tensor), loops(node, 0, rows.size() + 1))}));
+  };
+  const BufferId best = graph.local(rows, type), place = graph.local(rows, HostType::kInt64);
+  const BufferId best_of_all = graph.local({}, type);
+  along_rows(best, extreme);
+  along_rows(place, op);
+  NodeBuilder over_rows = graph.node(best_of_all, {}, rows);
+  over_rows.store(over_rows.reduce(extreme, {over_rows.load(best, loops(over_rows, 0, rows.size()))}));
+
+  NodeBuilder node = graph.node(graph.result(), graph.result_size(), rows);
+  const std::vector<Expr> row = loops(node, node.output_loops(), rows.size());
+  const Value mine = node.load(best, row);
+  Value met = node.op("eq", {mine, node.load(best_of_all, {})});
+  if (type == HostType::kFloat32) {  // what is not a number is the extreme, and equals nothing
+    met = node.op("logical_or", {met, node.op("ne", {mine, mine})});
+  }
+  Expr start;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    start = rows[i] * start + columns * row[i];
+  }
+  const Value there = node.as(node.load(place, row), HostType::kFloat32);
+  const Value position = node.op("add", {node.index(start, HostType::kFloat32), there});
+  const Value nowhere = node.constant(static_cast<double>(tensor.numel()), HostType::kFloat32);
+  const Value first = node.reduce("min", {node.op("where", {met, position, nowhere})});
+  node.store(node.as(first, HostType::kInt64));
+  return Status();
+}
+
 }  // namespace
 
 Status reduce_dims(GraphBuilder& graph, Arguments args, std::string_view op) {
@@ -115,9 +162,8 @@ Status reduce_all(GraphBuilder& graph, Arguments args, std::string_view op) {
 
 Status arg_reduce(GraphBuilder& graph, Arguments args, std::string_view op) {
   const at::Tensor& x = args[0].toTensor();
-  // Without a dimension the position counts through the flattened tensor.
   if (args[1].isNone() && x.dim() > 1) {
-    return refuse("the position in a flattened tensor");
+    return position_of_all(graph, x, op);
   }
   return position(graph, 0, x, Fold(x, dims_of(args[1], static_cast<size_t>(x.dim())), args[2].toBool()), op);
 }

@@ -716,6 +716,24 @@ def test_a_refusal_is_counted_with_its_reason():
         x & 1
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.int64])
+@pytest.mark.parametrize("shape", [(4, 100), (2, 3, 70), (1, 7), (5, 1), (300, 40)], ids=str)
+def test_the_position_in_a_flattened_tensor(shape, dtype):
+    host = (torch.randn(shape) * 9).to(dtype) if dtype.is_floating_point else torch.randint(-(2**31), 2**31 - 1, shape)
+    card = host.to("spyre")
+    host = card.cpu()
+    for find in (torch.argmax, torch.argmin):
+        assert torch.equal(find(card).cpu(), find(host))
+        assert torch.equal(find(card, None, True).cpu(), find(host, None, True))
+
+
+def test_the_first_of_equal_rows_and_what_is_no_number_is_found():
+    equal = torch.full((3, 70), 5.0)
+    assert equal.to("spyre").argmax().item() == 0 and equal.half().to("spyre").argmin().item() == 0
+    equal[2, 50] = torch.nan
+    assert equal.to("spyre").argmax().item() == equal.to("spyre").argmin().item() == 190
+
+
 def test_rows_of_one_element_are_not_gathered():
     index = torch.tensor([0, 1, 1, 3]).to("spyre")
     for dtype in (torch.float16, torch.float32, torch.int64):
