@@ -1,5 +1,7 @@
 #include "spyre/passes/select_ops.h"
 
+#include <fmt/format.h>
+
 #include "spyre/passes/op_emitter.h"
 #include "spyre/passes/op_recipes.h"
 
@@ -23,12 +25,19 @@ class NodeSelector {
  private:
   Result<Operand> evaluate(const Instruction& instruction) {
     if (instruction.is_load()) return emit_.load(instruction);
-    if (instruction.op == "constant") return emit_.constant(instruction.value, instruction.dtype);
+    if (instruction.op == "constant") return constant(instruction.value, instruction.dtype);
     if (instruction.op == "index") return emit_.ramp(instruction.index, instruction.dtype);
     std::vector<Operand> operands;
     for (const int operand : instruction.operands) operands.push_back(emit_.value(operand));
     return instruction.is_reduction() ? select_reduction(emit_, instruction, operands)
                                       : select_pointwise(emit_, instruction, operands);
+  }
+
+  Result<Operand> constant(double value, HostType type) {
+    const Operand number = emit_.constant(value, type);
+    if (number.held == Held::kInt32 && (value < -0x1p31 || value > 0x1p31 - 1))
+      return emit_.refuse(fmt::format("{:.0f} does not fit the card's 32-bit integers", value));
+    return number;
   }
 
   const Node& node_;

@@ -113,3 +113,26 @@ def test_counts_take_the_short_way(monkeypatch):
     assert_same(lambda x: (x > 0).sum(-1), numbers(4, 100))
     assert_same(lambda x: x.sum(-1), numbers(4, 100))
     assert [text.count("reduce.sum") for text in texts] == [1, 2]
+
+
+BEYOND = {
+    "compared": lambda x: x == 2**32 + 1,
+    "divided": lambda x: x // 2**40,
+    "remaining": lambda x: (x % 2**33) < 2**31,
+}
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_a_number_that_the_card_does_not_have_is_left_to_the_cpu(name):
+    x = torch.tensor([[1, 5, 2**31 - 1, 7]])
+    torch.spyre.reset_metrics()
+    assert torch.equal(torch.compile(BEYOND[name])(x.to("spyre")).cpu(), BEYOND[name](x))
+    assert torch.spyre.metrics()["fallbacks"]
+
+
+def test_a_number_that_the_card_cannot_hold_is_refused():
+    x = numbers(4, 64).to("spyre")
+    for function in (lambda x: x.masked_fill(x > 0, 2**36), lambda x: torch.full_like(x, 2**35)):
+        for run in (function, torch.compile(function)):
+            with pytest.raises(RuntimeError, match="does not fit"):
+                run(x)
