@@ -1,6 +1,9 @@
 """Settings every Python test shares; read before torch is imported, because settings are read once."""
 
+import atexit
 import os
+import shutil
+import tempfile
 import warnings
 
 # Tests compare results; where an operator ran is tested on its own.
@@ -10,5 +13,10 @@ os.environ.setdefault("TORCH_SPYRE_DOWNCAST_WARN", "0")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Without this, sums in MKL depend on how buffers happen to be aligned, and exact comparisons fail now and then.
 os.environ.setdefault("MKL_CBWR", "COMPATIBLE")
+
+# A cache of this process only: a hit from another run would hide what a test watches. Set here, because importing
+# Inductor fills in its default.
+os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp(prefix="torchinductor-test-")
+atexit.register(shutil.rmtree, os.environ["TORCHINDUCTOR_CACHE_DIR"], ignore_errors=True)
 
 warnings.filterwarnings("ignore", message=".*is deprecated.*")

@@ -1,13 +1,6 @@
 """Two judges for compiled programs: PyTorch on the CPU for values, and an independent reader of the graph text."""
 
-import os
-import tempfile
-
 import pytest
-
-# A cache of this test run only: neither hits from an older compiler nor traces left behind.
-os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", tempfile.mkdtemp(prefix="torchinductor-test-"))
-
 import torch
 from torch_spyre._inductor import kernels
 
