@@ -72,6 +72,7 @@ ON_THE_CPU_IN_ONE = {
     ("std", "float32"): "of an expanded tensor: the mean of a row, a tensor of its own, has another stick",
     ("topk", "float32"): "comparisons in 32 bits, one tensor each, order the elements of their sticks differently",
     ("sort", "float32"): "comparisons in 32 bits, one tensor each, order the elements of their sticks differently",
+    ("sort", "float16"): "of a view that starts inside its rows: eager calls read it from the whole tensor",
     ("var", "float32"): "of an expanded tensor: the mean of a row, a tensor of its own, has another stick",
     ("softmax", "float16"): "of a number, which eager calls leave to the CPU",
     ("softmax", "float32"): "of a number, which eager calls leave to the CPU",
@@ -115,6 +116,8 @@ def same_both_ways(name, dtype, function, inputs, form):
     if eager_helped != compiled_helped:
         who = "eager" if eager_helped else "compiled"
         assert (name, dtype) in ON_THE_CPU_IN_ONE, f"{name} {dtype} {form}: on the CPU only when {who}"
+        if name == "topk":  # of equal elements the CPU may name any
+            eager, compiled = eager[:1], compiled[:1]
         torch.testing.assert_close(eager, compiled, **(HALF if dtype == "float16" else SINGLE))
         return
     for one, other in zip(eager, compiled, strict=True):
