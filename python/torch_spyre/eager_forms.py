@@ -97,6 +97,8 @@ def _nll_loss_forward(x, target, weight, reduction, ignore_index):
     if weight is not None or x.ndim != 2:
         return NotImplemented
     kept = target != ignore_index
+    if not _positions_fit(torch.where(kept, target, 0), x.shape[1]):
+        return NotImplemented
     loss = torch.where(kept, -decompositions.gather(x, 1, target.unsqueeze(1)).squeeze(1), 0.0)
     if reduction == 0:
         return loss, x.new_zeros(())

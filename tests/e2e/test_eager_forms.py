@@ -470,3 +470,9 @@ def test_gradients_of_statistics(op):
 
 def test_gradients_of_writes():
     gradients_agree(lambda x, y: x.slice_scatter(y, 0, 1, 3), (3, 70), (2, 70))
+
+
+def test_a_class_that_does_not_exist_has_no_loss():
+    scores, target = halves(3, 70), torch.tensor([1, 70, -100]).to("spyre")
+    with fallbacks_allowed(), pytest.raises(IndexError, match="out of bounds"):
+        torch.nn.functional.nll_loss(scores, target)

@@ -10,7 +10,7 @@ import torch
 from torch_spyre._inductor import columns, integers
 
 BLOCK = integers.EXACT_SUMS  # elements that are summed pair by pair; the sums of blocks follow in steps
-_EXACT = 1024  # whole numbers up to here are exact in the card's 16-bit format
+_EXACT = columns.ROWS_AT_MOST
 _PAIRS_AT_MOST = 2**27
 _HALVES = (torch.float16, torch.bfloat16)
 
