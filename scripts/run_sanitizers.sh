@@ -25,7 +25,7 @@ rm -rf "$site" && mkdir -p "$site/torch_spyre"
 ln -s "$PWD"/python/torch_spyre/* "$site/torch_spyre/"
 ln -s "$PWD"/python/torch_spyre_autoload "$site/"
 ln -s "$PWD"/build/asan/glue/_C*.so "$site/torch_spyre/"
-touch "$site/_torch_spyre_editable.py"
+touch "$site/_editable_skbc_torch_spyre.py"
 
 # detect_leaks=0: the interpreter and PyTorch keep registries until the process is gone.
 # handle_segv=0 would hide our own faults; allocator_may_return_null=1: an allocation that is too large is bad_alloc, as

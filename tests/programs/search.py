@@ -22,9 +22,13 @@ from tests.programs.worker import Worker
 CORPUS = pathlib.Path(__file__).parent.parent / "corpus" / "programs"
 
 
+#: The checker looks at one program in so many: it needs a process of its own, and runs everything again.
+_CHECKED = 4
+
+
 class Search:
-    def __init__(self, worker: Worker, out: pathlib.Path, shrink_seconds: float):
-        self.worker, self.out, self.shrink_seconds = worker, out, shrink_seconds
+    def __init__(self, worker: Worker, checked: Worker, out: pathlib.Path, shrink_seconds: float):
+        self.worker, self.checked, self.out, self.shrink_seconds = worker, checked, out, shrink_seconds
         self.tried = 0
         self.kinds: collections.Counter[str] = collections.Counter()
         self.buckets: collections.Counter[str] = collections.Counter()
@@ -34,7 +38,10 @@ class Search:
         program = generator.generate(seed)
         setting = list(SETTINGS)[seed % len(SETTINGS)]
         self.tried += 1
-        for failure in self.worker.ask(program, setting):
+        failures = self.worker.ask(program, setting)
+        if seed % _CHECKED == 0:
+            failures += self.checked.ask(program, judges=["checked"])
+        for failure in failures:
             self.kinds[failure.kind] += 1
             self._file(seed, program, failure, setting)
 
@@ -58,20 +65,25 @@ class Search:
 
     def _shrunk(self, program: Program, failure: Failure, setting: str) -> tuple[Program, Failure | None]:
         judge = failure.kind.split()[0]
-        judges = {"bits": ["eager", "compiled", "bits"], "settings": ["compiled", "settings"], "eager": ["eager"]}.get(
-            judge, ["compiled"] if judge == "compiled" else ["compiled", "replay"] if judge == "replay" else None
-        )
+        worker = self.checked if judge == "checked" else self.worker
+        judges = {
+            "eager": ["eager"],
+            "compiled": ["compiled"],
+            "bits": ["eager", "compiled", "bits"],
+            "settings": ["compiled", "settings"],
+            "checked": ["checked"],
+        }.get(judge)
         last = None
 
         def fails(candidate: Program) -> bool:
             nonlocal last
-            for found in self.worker.ask(candidate, setting, judges):
+            for found in worker.ask(candidate, setting, judges):
                 if found.kind == failure.kind and (found.kind.endswith("wrong") or _alike(found, failure, candidate)):
                     last = found
                     return True
             return False
 
-        self.worker.stop()  # in a process of its own: what earlier programs left behind does not count
+        worker.stop()  # in a process of its own: what earlier programs left behind does not count
         if not fails(program):
             return program, None
         return shrink.shrink(program, fails, self.shrink_seconds), last
@@ -105,8 +117,8 @@ def main() -> int:
     parser.add_argument("--out", type=pathlib.Path, default=CORPUS, help="where failing programs are written")
     options = parser.parse_args()
     end = time.monotonic() + options.minutes * 60
-    with Worker(options.seconds) as worker:
-        search = Search(worker, options.out, options.shrink_seconds)
+    with Worker(options.seconds) as worker, Worker(options.seconds, checker=True) as checked:
+        search = Search(worker, checked, options.out, options.shrink_seconds)
         said = 0.0
         while time.monotonic() < end and search.tried != options.programs:
             search.try_seed(options.seed + search.tried)

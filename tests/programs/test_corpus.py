@@ -1,4 +1,4 @@
-"""Programs that once failed, judged again by every judge but replay, in a process of their own with the checker on."""
+"""Programs that once failed, judged again by every judge, in processes of their own."""
 
 import pathlib
 
@@ -18,9 +18,18 @@ def worker():
         yield worker
 
 
+@pytest.fixture(scope="module")
+def checked():
+    with Worker(seconds=120, checker=True) as worker:
+        yield worker
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
-def test_a_program_that_once_failed(worker, path):
+def test_a_program_that_once_failed(worker, checked, path):
     text = path.read_text()
     setting = next((s for s in SETTINGS if s in text), "")
-    failures = worker.ask(parse(text), setting)
+    if "bucket: checked" in text:
+        failures = checked.ask(parse(text), judges=["checked"])
+    else:
+        failures = worker.ask(parse(text), setting)
     assert not failures, "\n".join(f"{f.kind}: {f.message}" for f in failures) + f"\n{text}"

@@ -117,13 +117,13 @@ class Scripted(Worker):
 
 def test_a_failure_becomes_a_file_once(tmp_path, monkeypatch):
     monkeypatch.setattr(generator, "generate", lambda seed: made("t0 = a + 1", "t1 = t0 * 2", results=("t1",)))
-    search = Search(Scripted(), tmp_path, shrink_seconds=10)
+    search = Search(Scripted(), Scripted(), tmp_path, shrink_seconds=10)
     search.try_seed(1)
     search.try_seed(2)
     (file,) = tmp_path.iterdir()
     assert parse(file.read_text()).statements == ("t1 = a * 2",)
     assert search.kinds == {"eager wrong": 2} and search.buckets == {"eager wrong: * of float16": 2}
-    again = Search(Scripted(), tmp_path, shrink_seconds=10)
+    again = Search(Scripted(), Scripted(), tmp_path, shrink_seconds=10)
     again.try_seed(1)
     assert len(list(tmp_path.iterdir())) == 1 and again.buckets.keys() == again.known
 

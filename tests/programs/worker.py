@@ -1,7 +1,7 @@
 """A child process that judges programs, and its parent's handle on it: a crash or a hang is an answer, not the end.
 
 The parent writes one line of JSON for each program, the child answers with one. `python -m tests.programs.worker` is
-the child. The checker looks at every launch there.
+the child.
 """
 
 import faulthandler
@@ -17,7 +17,6 @@ from tests.programs.judges import Failure, Judgement
 from tests.programs.program import Program, parse
 
 ENVIRONMENT = {
-    "SPYRE_CHECKER": "1",
     "TORCH_SPYRE_FALLBACK": "silent",
     "TORCH_SPYRE_DOWNCAST_WARN": "0",
     "OMP_NUM_THREADS": "1",
@@ -32,8 +31,9 @@ ENVIRONMENT = {
 class Worker:
     """Starts a child when it is first asked, and again after a crash, a hang, or enough programs."""
 
-    def __init__(self, seconds: float = 60, programs_per_child: int = 100):
+    def __init__(self, seconds: float = 60, programs_per_child: int = 100, checker: bool = False):
         self.seconds, self.programs_per_child = seconds, programs_per_child
+        self.environment = {**ENVIRONMENT, "SPYRE_CHECKER": str(int(checker))}
         self.child, self.asked, self.errors, self.cache = None, 0, None, None
 
     def ask(self, program: Program, setting: str = "", judges=None) -> list[Failure]:
@@ -62,7 +62,7 @@ class Worker:
         self.stop()
         self.errors = tempfile.TemporaryFile("w+")
         self.cache = tempfile.TemporaryDirectory(prefix="spyre-programs-")
-        environment = {**os.environ, **ENVIRONMENT, "TORCHINDUCTOR_CACHE_DIR": self.cache.name}
+        environment = {**os.environ, **self.environment, "TORCHINDUCTOR_CACHE_DIR": self.cache.name}
         self.child = subprocess.Popen(
             [sys.executable, "-m", "tests.programs.worker"],
             stdin=subprocess.PIPE,
@@ -75,12 +75,15 @@ class Worker:
 
     def _last_words(self) -> str:
         """The end of a child that will not answer any more."""
-        self.child.kill()
-        code = self.child.wait()
+        try:
+            code = self.child.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self.child.kill()
+            code = self.child.wait()
         self.errors.seek(0)
         lines = self.errors.read().splitlines()
         fatal = [i for i, line in enumerate(lines) if line.startswith(("Fatal Python error", "terminate called"))]
-        said = lines[fatal[0] :][:20] if fatal else lines[-12:]
+        said = lines[fatal[0] :][:20] if fatal else lines[-1:]
         self.child = None
         return f"exit {code}: " + "\n".join(said)
 
