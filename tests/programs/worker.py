@@ -28,6 +28,10 @@ ENVIRONMENT = {
 }
 
 
+#: A child that waits for ever uses no processor: this many times the limit is its end.
+_IDLE = 10
+
+
 class Worker:
     """Starts a child when it is first asked, and again after a crash, a hang, or enough programs."""
 
@@ -46,8 +50,8 @@ class Worker:
             self.child.stdin.flush()
         except BrokenPipeError:
             return [Failure("crash", self._last_words())]
-        end = time.monotonic() + self.seconds
-        while time.monotonic() < end:
+        busy, end = self._processor_seconds(), time.monotonic() + _IDLE * self.seconds
+        while time.monotonic() < end and self._processor_seconds() - busy < self.seconds:
             if select.select([self.child.stdout], [], [], 0.5)[0]:
                 line = self.child.stdout.readline()
                 if not line:
@@ -56,7 +60,16 @@ class Worker:
                     return [Failure(**f) for f in json.loads(line)["failures"]]
         self.child.send_signal(6)  # faulthandler says where it was
         time.sleep(0.5)
-        return [Failure("hang", f"no answer in {self.seconds:.0f} s; {self._last_words()}")]
+        return [Failure("hang", f"no answer in {self.seconds:.0f} s of the processor; {self._last_words()}")]
+
+    def _processor_seconds(self) -> float:
+        """What the child has used: on a busy machine a slow answer is not a hang."""
+        try:
+            with open(f"/proc/{self.child.pid}/stat") as file:
+                fields = file.read().rsplit(")", 1)[1].split()
+        except OSError:
+            return 0.0
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def _start(self) -> None:
         self.stop()
