@@ -115,7 +115,10 @@ py::list settings_table() {
     entry["implemented"] = row.implemented;
     entry["changes_code"] = row.changes_code;
     entry["is_set"] = setting_is_set(row.name);
-    entry["value"] = to_python(unwrap(read_setting(row.name)));
+    // A malformed value does not count: it is an error when a device is used, and this is what bug reports show.
+    const Result<SettingValue> value = read_setting(row.name);
+    entry["value"] = to_python(value.ok() ? value.value() : row.fallback);
+    entry["error"] = value.ok() ? std::string() : value.error().message;
     rows.append(entry);
   }
   return rows;
@@ -133,14 +136,14 @@ py::dict properties(c10::DeviceIndex device) {
   out["span_limit"] = machine.span_limit.count();
   out["segments"] = machine.segments;
   out["segment_bytes"] = machine.segment_bytes.count();
-  out["address_space"] = machine.address_space().count();
+  out["total_memory"] = unwrap(Runtime::instance().tensor_memory()).count();
   out["ring_bytes_per_cycle"] = machine.ring_bytes_per_cycle.count();
   return out;
 }
 
 void apply_thread_setting() {
-  const int64_t threads = unwrap(read_int("SPYRE_THREADS"));
-  if (threads > 0) { set_parallel_threads(static_cast<int>(threads)); }
+  const Result<int64_t> threads = read_int("SPYRE_THREADS");
+  if (threads.ok() && threads.value() > 0) { set_parallel_threads(static_cast<int>(threads.value())); }
 }
 
 void log_to_stderr() {
@@ -162,6 +165,8 @@ void bind_device(py::module& module) {
   module.def("start_runtime", [&runtime] { check(runtime.start()); }, "Starts the runtime if it is not running.");
   module.def("free_runtime", [&runtime] { runtime.shutdown(); }, py::call_guard<py::gil_scoped_release>(),
              "Finishes queued work and ends the runtime for good.");
+  module.def("_stop_at_exit", [&runtime] { runtime.shutdown(Runtime::Queued::kDrop); },
+             py::call_guard<py::gil_scoped_release>(), "Ends the runtime and drops what is queued.");
   module.def("_synchronize", [](c10::DeviceIndex index) { check(card(resolve_index(index)).synchronize()); },
              py::arg("index"), py::call_guard<py::gil_scoped_release>());
   module.def("_synchronize_all", [&runtime] { if (runtime.started()) { check(runtime.synchronize()); } },
@@ -222,9 +227,10 @@ void bind_device(py::module& module) {
     for (const std::string_view name : ignored_settings()) { names.emplace_back(name); }
     return names;
   });
+  // While `import torch` runs: malformed values are an error when a device is used, not here.
   module.def("_apply_settings", [] {
     apply_thread_setting();
-    if (unwrap(read_bool("TORCH_SPYRE_DEBUG"))) { log_to_stderr(); }
+    if (const Result<bool> debug = read_bool("TORCH_SPYRE_DEBUG"); debug.ok() && debug.value()) { log_to_stderr(); }
   });
   module.def("set_num_threads", &set_parallel_threads, py::arg("threads"));
   module.def("get_num_threads", &parallel_threads);

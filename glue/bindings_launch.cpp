@@ -5,7 +5,7 @@
 #include "glue/bindings.h"
 #include "glue/device_state.h"
 #include "glue/error.h"
-#include "glue/storage.h"
+#include "glue/tensor_access.h"
 #include "spyre/codegen/superdsc/bundle.h"
 #include "spyre/opspec/text.h"
 #include "spyre/program/read_program.h"
@@ -31,8 +31,7 @@ JobPlanRef prepare(const std::string& directory, const py::object& stream, const
 LaunchTensor tensor_from(const at::Tensor& tensor, size_t position) {
   TORCH_CHECK(tensor.device().is_privateuseone(), "SpyreStream::launch: argument ", position,
               " must be on Spyre device, found ", tensor.device());
-  const StorageContext* context = context_of(*tensor.storage().unsafeGetStorageImpl());
-  return {context == nullptr ? nullptr : context->memory, tensor.sizes().vec()};
+  return {memory_behind(tensor), tensor.sizes().vec()};
 }
 
 void launch_plan(const JobPlanRef& plan, const std::vector<at::Tensor>& args, bool wait) {

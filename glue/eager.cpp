@@ -69,6 +69,9 @@ struct EagerCall {
     if (!on_card(tensor)) {
       return;
     }
+    if (tensor.numel() > 0) {
+      (void)memory_behind(tensor);
+    }
     if (is_written) {
       written.push_back(static_cast<int>(tensors.size()));
     }
@@ -133,11 +136,11 @@ class Planner {
 
   Status check_tensors() const {
     for (const at::Tensor& tensor : call_.tensors) {
-      const StorageContext* context = context_of(*tensor.storage().unsafeGetStorageImpl());
-      if (tensor.numel() == 0 || context == nullptr) {
+      if (tensor.numel() == 0) {
         continue;
       }
-      if (!context->image || context->image->type != host_type_of(tensor.scalar_type())) {
+      const BaseImage* image = image_of(*tensor.storage().unsafeGetStorageImpl());
+      if (image == nullptr || image->type != host_type_of(tensor.scalar_type())) {
         return refuse("a tensor reads its storage as another dtype");
       }
     }
@@ -308,14 +311,15 @@ class EagerOperator final : public c10::OperatorKernel {
         EagerCache::shared().insert(std::move(*key), plan);
       }
       if (!plan->refusal.empty()) {
-        cpu_fallback(op, stack, plan->refusal);
+        cpu_fallback(op, stack, plan->refusal,
+                     plan->wrong_arguments ? FallbackCause::kWrongArguments : FallbackCause::kNoKernel);
         return;
       }
       if (resize_written(*plan, call)) {
         continue;
       }
       if (plan->kernel != nullptr && !positions_fit(row_.recipe, arguments)) {
-        cpu_fallback(op, stack, "a position outside the tensor");
+        cpu_fallback(op, stack, "a position outside the tensor", FallbackCause::kWrongArguments);
         return;
       }
       std::vector<at::Tensor> results = execute(*plan, call, call.tensors[0].device());
@@ -344,9 +348,14 @@ class EagerOperator final : public c10::OperatorKernel {
     std::vector<ResultSpec> specs;
     try {
       specs = row_.results(op, call.arguments);
+    } catch (const c10::Error& error) {
+      EagerPlan plan = refused(std::string("its results are unknown: ") + error.what_without_backtrace());
+      plan.wrong_arguments = true;
+      return plan;
     } catch (const std::exception& error) {
-      // Wrong arguments: the CPU's kernel says so in PyTorch's words.
-      return refused(std::string("its results are unknown: ") + error.what());
+      EagerPlan plan = refused(std::string("its results are unknown: ") + error.what());
+      plan.wrong_arguments = true;
+      return plan;
     }
     const std::string name = op.schema().name().substr(std::string_view("aten::").size());
     return Planner(row_,

@@ -11,7 +11,7 @@ from torch_spyre.streams import _index
 
 @dataclass(frozen=True)
 class DeviceProperties:
-    """What the card is. Sizes in bytes."""
+    """What the card is. Sizes in bytes; ``total_memory`` is what tensors can use, as in ``mem_get_info``."""
 
     name: str
     type: str
@@ -69,9 +69,7 @@ def get_device_capability(device=None) -> dict:
 
 def get_device_properties(device=None) -> DeviceProperties:
     index = _index(device)
-    facts = _C._device_properties(index)
-    facts["total_memory"] = facts.pop("address_space")
-    return DeviceProperties(index=index, **facts)
+    return DeviceProperties(index=index, **_C._device_properties(index))
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:

@@ -11,7 +11,7 @@ import torch._decomp.decompositions as pytorchs
 from torch._prims_common.wrappers import _maybe_resize_out, _safe_copy_out
 
 from torch_spyre import _C
-from torch_spyre._inductor import attention, decompositions
+from torch_spyre._inductor import attention, decompositions, encoder_layer
 from torch_spyre._patches import sixteen_bits_stay
 
 aten = torch.ops.aten
@@ -107,6 +107,8 @@ def _nll_loss_forward(x, target, weight, reduction, ignore_index):
 
 
 _FORMS = {
+    aten._native_multi_head_attention.default: encoder_layer.multi_head_attention,
+    aten._transformer_encoder_layer_fwd.default: encoder_layer.transformer_encoder_layer,
     aten.convolution.default: decompositions.convolution,
     aten.cumsum.default: decompositions.cumsum,
     aten.flip.default: decompositions.flip,
@@ -149,6 +151,12 @@ _COMPOSITE_FORMS = {
     aten.one_hot.default: _one_hot,
     aten.scaled_dot_product_attention.default: _attention,
 }
+
+
+def _packs_no_texts(x, mask) -> bool:
+    """What ``nn.TransformerEncoder`` asks before it packs padded texts into a nested tensor: the card has none."""
+    return False
+
 
 _library = torch.library.Library("aten", "IMPL")  # kept alive: kernels go with it
 
@@ -216,6 +224,7 @@ def forms() -> dict:
 
 
 def install() -> None:
+    _library.impl(aten._nested_tensor_from_mask_left_aligned.default, _packs_no_texts, "PrivateUse1")
     for op, form in forms().items():
         _library.impl(op, _kernel(op, form), "PrivateUse1")
     for op, form in _COMPOSITE_FORMS.items():

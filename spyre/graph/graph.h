@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -49,7 +50,11 @@ struct Fill {
   double start = 0;
   double step = 0;
 
-  friend bool operator==(const Fill&, const Fill&) = default;
+  /// By bits: NaN is itself, and -0 is not 0.
+  friend bool operator==(const Fill& a, const Fill& b) {
+    const auto bits = [](double value) { return std::bit_cast<uint64_t>(value); };
+    return bits(a.start) == bits(b.start) && bits(a.step) == bits(b.step);
+  }
 };
 
 /// Where a buffer that is neither input nor result lives.

@@ -15,8 +15,10 @@ namespace {
 
 constexpr size_t kParameterBytes = sizeof(int64_t);
 
+/// Of a tensor that was checked: it has memory.
 int64_t address_of(const LaunchTensor& tensor) {
-  return tensor.memory == nullptr ? 0 : tensor.memory->address().value();
+  SPYRE_CHECK(tensor.memory != nullptr, "a launch has no argument without memory");
+  return tensor.memory->address().value();
 }
 
 void count_run(const exec::RunCounts& counts) {
@@ -83,7 +85,9 @@ class Launcher {
   Status check_tensor(size_t i) const {
     const MemoryRef& memory = tensors_[i].memory;
     if (memory == nullptr) {
-      return Status();
+      return Error(ErrorKind::kInvalidArgument,
+                   fmt::format("launch: argument {} has no memory: it was freed, or has no elements", i))
+          .note(fmt::format("kernel {}", plan_->parts_.kernel_name));
     }
     if (memory->device_index() != plan_->card().index()) {
       return Error(ErrorKind::kInvalidArgument,
@@ -309,9 +313,6 @@ class Launcher {
     const bool baked = program.parameters.empty();
     for (size_t i = 0; i < tensors_.size(); ++i) {
       const MemoryRef& memory = tensors_[i].memory;
-      if (memory == nullptr) {
-        continue;
-      }
       SPYRE_ASSIGN_OR_RETURN(Memory::Access access, memory->open(Bytes(0), memory->requested()));
       const int64_t segment = plan_->card().machine().segment_bytes.count();
       const DeviceAddress at = baked ? DeviceAddress(static_cast<int64_t>(i) * segment) : memory->address();

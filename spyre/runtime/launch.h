@@ -7,8 +7,7 @@
 
 namespace spyre {
 
-/// One tensor argument: its memory, and its sizes where the kernel takes extents from them. A null memory is
-/// a tensor without elements. The address a kernel gets is that of the whole allocation: where in it a view
+/// One tensor argument: its memory, and its sizes where the kernel takes extents from them. The address a kernel gets is that of the whole allocation: where in it a view
 /// begins is compiled into the kernel.
 struct LaunchTensor {
   MemoryRef memory;
@@ -25,8 +24,8 @@ struct LaunchTensor {
 /// cores, and what is in the scratchpads then is theirs, unless the first is non-terminal (CoreTurn, card.h).
 ///
 /// Tensors are passed by arg_index, the caller's pool (if the kernel wants one) first. Refused here, before
-/// anything is queued: a wrong number of tensors, one of another card, a stream of another card, an extent
-/// that the kernel was not compiled for, freed memory. A queued launch keeps its plan and tensors alive.
+/// anything is queued: a wrong number of tensors, one of another card or without memory, a stream of another card, an
+/// extent that the kernel was not compiled for, freed memory. A queued launch keeps its plan and tensors alive.
 ///
 /// While it runs the program reaches the tensors, the pool and the scratchpads, nothing else. Where it strays
 /// (or is no program at all) the launch ends with kDeviceFault, which names core, address and instruction and

@@ -90,6 +90,19 @@ TEST_F(Launch, AQueuedLaunchKeepsItsPlanAndTensorsAlive) {
   EXPECT_THAT(values_of(card(), y), Each(Eq(0.0f)));
 }
 
+TEST_F(Launch, AnArgumentWithoutMemoryIsRefusedBeforeAnythingRuns) {
+  const JobPlanRef plan = prepare(unary_kernel("neg"));
+  const LaunchTensor x = tensor_of(card(), eighths(128));
+  for (const Blocking blocking : {Blocking::kYes, Blocking::kNo}) {
+    const Status status = run(plan, {x, LaunchTensor{}}, blocking);
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().kind, ErrorKind::kInvalidArgument);
+    EXPECT_THAT(status.error().message, HasSubstr("argument 1 has no memory"));
+  }
+  EXPECT_OK(stream()->synchronize());
+  EXPECT_EQ(values_of(card(), x), eighths(128));
+}
+
 TEST_F(Launch, OnAnotherStreamItWaitsForTheProgram) {
   Gate gate;
   ASSERT_OK(stream()->enqueue(gate.work()));

@@ -1,5 +1,8 @@
 """Kernels written as OpSpec text, compiled to bundles, run on the card, judged by PyTorch on the CPU."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch_spyre import _C
@@ -304,3 +307,48 @@ class TestFaults:
             _C.launch_jobplan(good, [dx, short])
             stream.synchronize()
         assert torch.equal(short.cpu(), -x)
+
+
+def test_a_failed_launch_leaves_other_streams_usable():
+    code = """
+import torch
+table = torch.arange(64.0, dtype=torch.float16, device="spyre").reshape(8, 8)
+look_up = torch.compile(lambda t, i: t.index_select(0, i))
+good, bad = (torch.tensor([i], device="spyre") for i in (3, 99))
+assert look_up(table, good).tolist() == [[24.0 + i for i in range(8)]]
+failed = torch.spyre.Stream()
+with failed:
+    look_up(table, bad)
+    for f in (torch.exp, torch.neg, torch.abs):  # kernels whose programs are first loaded behind the failure
+        try:
+            f(table)
+        except RuntimeError as error:
+            assert "fault" in str(error).lower() or "core" in str(error), error
+try:
+    failed.synchronize()
+    raise SystemExit("the failure was lost")
+except RuntimeError as error:
+    pass
+assert (-table).abs().equal(table) and look_up(table, good).shape == (1, 8)
+assert torch.equal(table.exp().cpu() > 0, torch.ones(8, 8, dtype=torch.bool))
+with torch.spyre.Stream():
+    assert (table + table)[1, 1].item() == 18
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_argument_without_memory_is_refused_before_anything_runs(tmp_path):
+    _C.write_bundle(pointwise("neg", 2, 64, 1), str(tmp_path))
+    plan = _C.prepare_kernel(str(tmp_path / "spyreCodeDir"))
+    x, y = (torch.ones(2, 64, dtype=torch.float16, device="spyre") for _ in range(2))
+    y.untyped_storage().resize_(0)
+    with pytest.raises(RuntimeError, match="no memory"):
+        _C.launch_jobplan(plan, [x, y], wait=True)
+    with pytest.raises(RuntimeError, match="no memory"):
+        _C.launch_jobplan(plan, [x, torch.empty(0, 64, dtype=torch.float16, device="spyre")], wait=True)
+    y.untyped_storage().resize_(256)
+    _C.launch_jobplan(plan, [x, y], wait=True)
+    assert torch.equal(y.cpu(), -x.cpu())

@@ -8,7 +8,7 @@ import functools
 
 import torch
 
-from torch_spyre._inductor import convolutions, integers, scans, scatters, sorting
+from torch_spyre._inductor import convolutions, encoder_layer, integers, scans, scatters, sorting
 
 aten = torch.ops.aten
 
@@ -76,6 +76,10 @@ def _or_pytorchs(form, pytorchs):
 def table() -> dict:
     """The decomposition table; a function of its own because cache keys hold its name."""
     return _table()
+
+
+_form(aten._native_multi_head_attention.default)(encoder_layer.multi_head_attention)
+_form(aten._transformer_encoder_layer_fwd.default)(encoder_layer.transformer_encoder_layer)
 
 
 def _on_card(x) -> bool:

@@ -20,11 +20,18 @@ _state = threading.local()
 # --- installed once, with Dynamo and Inductor ------------------------------------------------------------------------
 
 
+def _is_ours(function) -> bool:
+    """Whether it was replaced already: an installation that Ctrl-C ended is run again."""
+    return getattr(getattr(function, "__code__", None), "co_filename", None) == __file__
+
+
 def guard_device_layouts() -> None:
     """Dynamo's tensor guards know neither device layouts nor storage offsets; compiled kernels depend on both."""
     from torch._dynamo.guards import GUARD_VALUE_DISPATCH, GuardBuilder, get_verbose_code_parts
 
     original = GuardBuilder.TENSOR_MATCH
+    if _is_ours(original):
+        return
 
     @functools.wraps(original)
     def TENSOR_MATCH(self, guard, value=None):
@@ -45,9 +52,9 @@ def guard_device_layouts() -> None:
             lies_as_compiled, get_verbose_code_parts(code, guard), guard.user_stack
         )
 
-    GuardBuilder.TENSOR_MATCH = TENSOR_MATCH
     if "TENSOR_MATCH" in GUARD_VALUE_DISPATCH:
         TENSOR_MATCH.guard_check_spec = GUARD_VALUE_DISPATCH["TENSOR_MATCH"]
+    GuardBuilder.TENSOR_MATCH = TENSOR_MATCH
 
 
 def _key_holds_device_layouts() -> None:
@@ -55,6 +62,8 @@ def _key_holds_device_layouts() -> None:
     from torch._inductor.codecache import FxGraphHashDetails
 
     original = FxGraphHashDetails.__init__
+    if _is_ours(original):
+        return
 
     @functools.wraps(original)
     def __init__(self, gm, example_inputs, *args, **kwargs):
@@ -75,6 +84,8 @@ def _realize_every_device_loop() -> None:
     from torch._inductor.ir import Loops
 
     original = Loops.has_large_inner_fn
+    if _is_ours(original):
+        return
 
     @functools.wraps(original)
     def has_large_inner_fn(self, threshold=None):
@@ -99,6 +110,8 @@ def _compile_for_the_card() -> None:
     from torch._inductor import compile_fx as module
 
     original = module.compile_fx
+    if _is_ours(original):
+        return
 
     @functools.wraps(original)
     def compile_fx(model_, example_inputs_, inner_compile=module.compile_fx_inner, *args, **kwargs):
