@@ -7,6 +7,7 @@
 #include <set>
 
 #include "spyre/graph/device_op.h"
+#include "spyre/passes/order_halves.h"
 
 namespace spyre {
 namespace {
@@ -245,6 +246,19 @@ class Halver {
   std::map<BufferId, BufferId> collected_;  // by result
 };
 
+bool is_written(const Graph& graph, BufferId id) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) { return node.target == id; });
+}
+
+void read_instead(Graph& graph, BufferId id, BufferId other) {
+  for (Node& node : graph.nodes) {
+    DeviceOp op = device_op(node);
+    if (op.inputs[0].buffer != id) continue;
+    op.inputs[0].buffer = other;
+    set_device_op(graph, node, op, HostType::kFloat16);
+  }
+}
+
 }  // namespace
 
 Result<DeviceLayout> word_layout(const Buffer& buffer) {
@@ -262,14 +276,23 @@ std::optional<Graph> in_halves(const Graph& graph) {
     moved.insert(op.inputs[0].buffer);
   }
   Graph halves = graph;
+  std::vector<Node> first;
   for (const BufferId id : moved) {
-    Buffer& buffer = halves.buffers[static_cast<size_t>(id)];
-    if (!graph.is_local(id) && !buffer.fill) {
-      const Result<DeviceLayout> words = word_layout(buffer);
+    if (!graph.is_local(id) && !halves.buffers[static_cast<size_t>(id)].fill) {
+      const Result<DeviceLayout> words = word_layout(halves.buffers[static_cast<size_t>(id)]);
       if (!words.ok()) return std::nullopt;
+      if (!is_written(graph, id)) {
+        if (std::optional<OrderedHalves> order = order_halves(halves, id, words.value())) {
+          read_instead(halves, id, order->ordered);
+          first.insert(first.end(), order->nodes.begin(), order->nodes.end());
+          continue;
+        }
+      }
+      Buffer& buffer = halves.buffers[static_cast<size_t>(id)];
       buffer.layout = layout_in_halves(words.value());
       if (!buffer.layout) return std::nullopt;
     }
+    Buffer& buffer = halves.buffers[static_cast<size_t>(id)];
     buffer.dtype = HostType::kFloat16;
     buffer.offset *= 2;
     buffer.storage *= 2;
@@ -285,6 +308,7 @@ std::optional<Graph> in_halves(const Graph& graph) {
     }
   }
   Halver(halves).run();
+  halves.nodes.insert(halves.nodes.begin(), first.begin(), first.end());
   return halves;
 }
 
