@@ -1,4 +1,4 @@
-"""Operands that have no place in a graph beside others: they are copied on the card first, and nothing goes to the CPU."""
+"""Operands that have no place in a graph beside others are copied on the card first; nothing goes to the CPU."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Orders and selections of 32-bit values: sort, topk, unique, elements that a mask keeps. On the card, to the last bit."""
+"""Orders and selections of 32-bit values on the card, to the last bit: sort, topk, unique, what a mask keeps."""
 
 import pytest
 import torch
