@@ -9,6 +9,7 @@
 #include <set>
 
 #include "glue/eager_cache.h"
+#include "glue/eager_copies.h"
 #include "glue/eager_recipes.h"
 #include "glue/error.h"
 #include "glue/fallback.h"
@@ -235,6 +236,20 @@ class Planner {
   std::vector<ResultSpec> specs_;
 };
 
+/// The positions of tensors that are only read.
+std::vector<int> only_read(const EagerCall& call) {
+  std::vector<int> positions;
+  for (size_t i = 0; i < call.tensors.size(); ++i) {
+    const bool written = std::any_of(call.written.begin(), call.written.end(), [&](int w) {
+      return call.tensors[static_cast<size_t>(w)].is_same(call.tensors[i]);
+    });
+    if (!written) {
+      positions.push_back(static_cast<int>(i));
+    }
+  }
+  return positions;
+}
+
 /// True when an `out` tensor had another size than the result and got it.
 bool resize_written(const EagerPlan& plan, const EagerCall& call) {
   bool resized = false;
@@ -300,6 +315,11 @@ class EagerOperator final : public c10::OperatorKernel {
         cpu_fallback(op, stack, kEagerIsOff);
         return;
       }
+      if (std::optional<at::Tensor> selected = index_by_mask(row_.recipe, arguments)) {
+        torch::jit::drop(stack, count);
+        stack->emplace_back(std::move(*selected));
+        return;
+      }
       std::optional<EagerKey> key = eager_key(this, arguments);
       if (!key) {
         cpu_fallback(op, stack, "the card takes no argument of this kind");
@@ -322,7 +342,7 @@ class EagerOperator final : public c10::OperatorKernel {
         cpu_fallback(op, stack, "a position outside the tensor", FallbackCause::kWrongArguments);
         return;
       }
-      std::vector<at::Tensor> results = execute(*plan, call, call.tensors[0].device());
+      std::vector<at::Tensor> results = run(op.schema(), *plan, call);
       torch::jit::drop(stack, count);
       for (at::Tensor& result : results) {
         stack->emplace_back(std::move(result));
@@ -332,6 +352,37 @@ class EagerOperator final : public c10::OperatorKernel {
   }
 
  private:
+  static std::vector<at::Tensor> run(const c10::FunctionSchema& schema, const EagerPlan& plan, const EagerCall& call) {
+    const c10::Device device = call.tensors[0].device();
+    if (plan.copies.empty()) {
+      return execute(plan, call, device);
+    }
+    const Copies copies = make_copies(call.tensors, plan.copies);
+    const std::vector<c10::IValue> arguments = with_copies(call.arguments, copies);
+    return execute(plan, read_call(schema, arguments), device);
+  }
+
+  /// A plan that runs on copies of operands, where that is what it takes: a 32-bit tensor that is transposed beside
+  /// others, say, which only a kernel of copies can turn.
+  std::optional<EagerPlan> plan_on_copies(const c10::FunctionSchema& schema, const std::string& name,
+                                          const EagerCall& call, const std::vector<ResultSpec>& specs) const {
+    for (const CopyForm form : {CopyForm::kPlain, CopyForm::kSqueezed}) {
+      std::vector<OperandCopy> wanted = wanted_copies(call.tensors, only_read(call), form);
+      const Copies copies = make_copies(call.tensors, wanted);
+      if (copies.empty()) {
+        continue;
+      }
+      const std::vector<c10::IValue> arguments = with_copies(call.arguments, copies);
+      const EagerCall copied = read_call(schema, arguments);
+      EagerPlan plan = Planner(row_, name, copied, specs).run(/*may_copy=*/true);
+      if (plan.refusal.empty()) {
+        plan.copies = std::move(wanted);
+        return plan;
+      }
+    }
+    return std::nullopt;
+  }
+
   EagerPlan make_plan(const c10::OperatorHandle& op, const EagerCall& call) const {
     const auto refused = [](std::string why) {
       EagerPlan plan;
@@ -357,12 +408,15 @@ class EagerOperator final : public c10::OperatorKernel {
       plan.wrong_arguments = true;
       return plan;
     }
-    const std::string name = op.schema().name().substr(std::string_view("aten::").size());
-    return Planner(row_,
-                   "aten." + name +
-                       (op.schema().overload_name().empty() ? "" : "." + op.schema().overload_name()),
-                   call, std::move(specs))
-        .run(/*may_copy=*/true);
+    std::string name = "aten." + op.schema().name().substr(std::string_view("aten::").size());
+    if (!op.schema().overload_name().empty()) {
+      name += "." + op.schema().overload_name();
+    }
+    EagerPlan plan = Planner(row_, name, call, specs).run(/*may_copy=*/true);
+    if (!plan.refusal.empty()) {
+      plan = plan_on_copies(op.schema(), name, call, specs).value_or(plan);
+    }
+    return plan;
   }
 
   const EagerRow row_;

@@ -3,6 +3,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
 
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -28,6 +29,10 @@ Error refuse(std::string message);
 /// waits for them; of recipes without positions it is true. A call that fails goes to the CPU, which says so
 /// in PyTorch's words: on the card it would be a fault, and the end of the stream.
 bool positions_fit(Recipe recipe, Arguments args);
+
+/// x[mask] for a mask of all of x or of its rows, whose result is as long as the values say: elements selected, or rows at
+/// the positions selected. None for other calls.
+std::optional<at::Tensor> index_by_mask(Recipe recipe, Arguments args);
 
 /// How shape and dtype of the results are known before anything runs.
 using ResultRule = std::vector<ResultSpec> (*)(const c10::OperatorHandle& op, Arguments args);

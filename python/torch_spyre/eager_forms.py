@@ -11,7 +11,7 @@ import torch._decomp.decompositions as pytorchs
 from torch._prims_common.wrappers import _maybe_resize_out, _safe_copy_out
 
 from torch_spyre import _C
-from torch_spyre._inductor import attention, decompositions, encoder_layer
+from torch_spyre._inductor import attention, compaction, decompositions, encoder_layer
 from torch_spyre._patches import sixteen_bits_stay
 
 aten = torch.ops.aten
@@ -113,10 +113,13 @@ _FORMS = {
     aten.cumsum.default: decompositions.cumsum,
     aten.flip.default: decompositions.flip,
     aten.gather.default: _inside(decompositions.gather),
+    aten._unique2.default: compaction.unique,
     aten.glu.default: _glu,
     aten.index_add.default: _inside(decompositions.index_add),
     aten.isin.Tensor_Tensor: _isin,
     aten.linalg_vector_norm.default: decompositions.vector_norm,
+    aten.masked_scatter.default: compaction.masked_scatter,
+    aten.masked_select.default: compaction.masked_select,
     aten.native_batch_norm.default: _native_batch_norm,
     aten.native_group_norm.default: decompositions.native_group_norm,
     aten.nll_loss_forward.default: _nll_loss_forward,

@@ -14,6 +14,7 @@
 #include "spyre/passes/peel_indices.h"
 #include "spyre/passes/plan_pool.h"
 #include "spyre/passes/select_ops.h"
+#include "spyre/passes/tile_spans.h"
 
 namespace spyre {
 namespace {
@@ -36,6 +37,7 @@ Status optimize(Graph& graph, const CompileOptions& options, PassLog& log, Compi
   // Only now is it known where dimensions end, and with it which loops are two.
   SPYRE_TRY(log.run("cut-loops", graph, cut_loops));
   SPYRE_TRY(log.run("peel-indices", graph, peel_indices));
+  SPYRE_TRY(log.run("tile-spans", graph, [&](Graph& g) { return tile_spans(g, options.cores); }));
   SPYRE_TRY(log.run("divide-work", graph, [&](Graph& g) { return divide_nodes(g, options.cores); }));
   // Of each buffer in LX it matters which bundles touch it.
   SPYRE_TRY(log.run("cut-bundles", graph, [&](Graph& g) {

@@ -53,7 +53,7 @@ Held held_as(HostType type) {
 }
 
 OpEmitter::OpEmitter(Graph& graph, const Node& node, std::vector<Node>& out)
-    : graph_(graph), node_(node), out_(out), first_(out.size()) {}
+    : graph_(graph), node_(node), out_(out), loops_(node.loops), first_(out.size()) {}
 
 Error OpEmitter::refuse(std::string_view message) const {
   Error error(ErrorKind::kUnsupported, fmt::format("select-ops: node '{}': {}", node_.name, message));
@@ -71,10 +71,15 @@ std::vector<std::string> OpEmitter::reduced_loops() const {
 }
 
 int64_t OpEmitter::extent(std::string_view name) const {
-  const auto loop = std::find_if(node_.loops.begin(), node_.loops.end(),
-                                 [&](const Loop& l) { return l.name == name; });
-  SPYRE_CHECK(loop != node_.loops.end(), "a loop of the node");
+  const auto loop =
+      std::find_if(loops_.begin(), loops_.end(), [&](const Loop& l) { return l.name == name; });
+  SPYRE_CHECK(loop != loops_.end(), "a loop of the node");
   return loop->extent;
+}
+
+std::string OpEmitter::add_loop(std::string_view name, int64_t extent) {
+  loops_.insert(loops_.begin(), {.name = fmt::format("{}{}", name, loops_.size()), .extent = extent});
+  return loops_.front().name;
 }
 
 bool OpEmitter::is_exact_float(const Operand& integer) {
@@ -145,9 +150,9 @@ Result<Operand> OpEmitter::ramp(const Expr& index, HostType type) {
   double constant_part = static_cast<double>(index.constant_term());
   for (const ExprTerm& term : index.terms()) {
     if (term.kind != AtomKind::kSymbol) return refuse(fmt::format("'{}' as a value", index.to_string()));
-    const auto loop = std::find_if(node_.loops.begin(), node_.loops.end(),
-                                   [&](const Loop& l) { return l.name == term.name; });
-    SPYRE_CHECK(loop != node_.loops.end(), "verified: indices use loops of their node");
+    const auto loop =
+        std::find_if(loops_.begin(), loops_.end(), [&](const Loop& l) { return l.name == term.name; });
+    SPYRE_CHECK(loop != loops_.end(), "verified: indices use loops of their node");
     const Fill fill{.start = constant_part, .step = static_cast<double>(term.coefficient)};
     constant_part = 0;
     const BufferId id = graph_.add_buffer(
@@ -176,7 +181,7 @@ std::vector<Loop> OpEmitter::loops_of(const std::vector<Operand>& operands) cons
     }
   }
   std::vector<Loop> loops;
-  for (const Loop& loop : node_.loops) {
+  for (const Loop& loop : loops_) {
     if (used.contains(loop.name)) loops.push_back(loop);
   }
   return loops;

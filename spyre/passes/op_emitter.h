@@ -63,6 +63,8 @@ class OpEmitter {
   /// Reduced loops of the node with more than one iteration.
   std::vector<std::string> reduced_loops() const;
   int64_t extent(std::string_view loop) const;
+  /// A loop besides those of the node, outside of them; what is made along it has to be reduced before it is stored.
+  std::string add_loop(std::string_view name, int64_t extent);
   bool uses(const Operand& operand, std::string_view loop) const;
   /// Whether an integer is known to be one that fp32 holds: none beyond 2^24.
   static bool is_exact_float(const Operand& integer);
@@ -83,6 +85,7 @@ class OpEmitter {
   Graph& graph_;
   const Node& node_;
   std::vector<Node>& out_;
+  std::vector<Loop> loops_;  // the node's, and those added
   size_t first_;  // of this node's replacements in out_
   std::vector<Operand> values_;
 };

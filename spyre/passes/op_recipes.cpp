@@ -240,6 +240,8 @@ const std::map<std::string, Entry, std::less<>>& recipes() {
       {"abs", {1, kAsHeld, one("abs")}},
       {"add", {2, kAsHeld, one("add")}},
       {"bitwise_and", {2, kTruth, one("mul")}},
+      {"bitwise_left_shift", {2, kAsHeld, {}}},  // of integers only, as the next
+      {"bitwise_right_shift", {2, kAsHeld, {}}},
       {"bitwise_not",
        {1, kTruth,
         [](OpEmitter& e, const Operands& x) -> Result<Operand> {
@@ -434,8 +436,8 @@ Result<Operand> select_pointwise(OpEmitter& emit, const Instruction& instruction
   if (with_itself && (name == "ne" || name == "eq")) SPYRE_TRY(tells_special_values(emit, operands[0]));
   const bool all_truth = std::all_of(operands.begin(), operands.end(),
                                      [](const Operand& o) { return o.type == HostType::kBool; });
-  if (name.starts_with("bitwise_") && !all_truth) return emit.refuse(fmt::format("'{}' of integers", name));
-  if (how.computed == Computed::kTruth) {
+  const bool of_bits = name.starts_with("bitwise_") && (!all_truth || !how.recipe);
+  if (how.computed == Computed::kTruth && !of_bits) {
     for (Operand& operand : operands) operand = truth(emit, operand);
   }
   const size_t first = name == "where" ? 1 : 0;
@@ -443,6 +445,7 @@ Result<Operand> select_pointwise(OpEmitter& emit, const Instruction& instruction
   Operand result;
   std::optional<Operand> integer;
   if (held == Held::kInt32) integer = integer_op(emit, name, operands);
+  if (of_bits && !integer) return emit.refuse(fmt::format("'{}' of what are not integers", name));
   if (integer) {
     result = *integer;
   } else {
