@@ -1,4 +1,4 @@
-"""The operator namespace ``spyre::``: what ATen has no operator for.
+"""Operators of the namespace ``spyre::`` that the compiler alone knows; those for scripts are in glue/spyre_ops.cpp.
 
 Each has a meaning on any device (used when the compiler refuses it, and as its definition), a shape function, and a
 lowering in ``lowering.py``. The two moments of a row (``exx2``) exist only on the card.
@@ -7,7 +7,7 @@ lowering in ``lowering.py``. The two moments of a row (``exx2``) exist only on t
 import torch
 from torch.library import Library, register_autograd, register_fake
 
-_library = Library("spyre", "DEF")  # kept alive: operators go with it
+_library = Library("spyre", "FRAGMENT")  # kept alive: operators go with it
 
 
 def _define(schema: str, shape, meaning=None) -> None:

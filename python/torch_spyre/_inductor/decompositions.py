@@ -8,7 +8,7 @@ import functools
 
 import torch
 
-from torch_spyre._inductor import convolutions, encoder_layer, integers, scans, scatters, sorting
+from torch_spyre._inductor import convolutions, encoder_layer, integers, registered, scans, scatters, sorting
 
 aten = torch.ops.aten
 
@@ -40,6 +40,28 @@ def _form(*ops):
     def keep(function):
         for op in ops:
             _ours[op] = function
+        return function
+
+    return keep
+
+
+def register_spyre_decomposition(ops):
+    """A decorator for a decomposition of a script's own: operators that are written in others on the card.
+
+    It replaces PyTorch's and those below, in compiled programs and, for ATen's operators, in eager calls.
+    """
+
+    def keep(function):
+        from torch_spyre import eager_forms
+
+        for op in ops if isinstance(ops, (list, tuple)) else [ops]:
+            overloads = [op] if isinstance(op, torch._ops.OpOverload) else [getattr(op, o) for o in op.overloads()]
+            for overload in overloads:
+                _ours[overload] = function
+                if overload.namespace == "aten":
+                    eager_forms.replace(overload, function)
+        registered.note(ops, function)
+        _table.cache_clear()
         return function
 
     return keep

@@ -16,7 +16,7 @@ import torch
 from torch._inductor.async_compile import AsyncCompile
 from torch._inductor.runtime.cache_dir_utils import cache_dir
 
-from torch_spyre import _C
+from torch_spyre import _C, profiler
 from torch_spyre._inductor import config
 from torch_spyre._inductor.errors import SpyreUnsupportedError
 
@@ -146,7 +146,11 @@ class LoadedKernel:
 
     def run(self, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> None:
         fitted = [self._fit(i, tensor) for i, tensor in enumerate(inputs)]
-        self._kernel.run(fitted, outputs)
+        try:
+            self._kernel.run(fitted, outputs)
+        except Exception as error:
+            profiler.record_failure("runtime_launch", error)
+            raise
         for name, given, used in zip(self._kernel.inputs, inputs, fitted, strict=True):
             if given is not used and name in self._mutated:
                 given.copy_(used)

@@ -12,6 +12,7 @@ import sympy
 import torch
 from torch._inductor import ir
 from torch._inductor.lowering import (
+    ELEMENTWISE_TYPE_PROMOTION_KIND,
     _make_reduction_inner,
     _validate_dim,
     clone,
@@ -19,11 +20,14 @@ from torch._inductor.lowering import (
     full,
     lowerings,
     mutate_to,
+    register_lowering,
+    register_op_dtype_propagation_rules,
     to_dtype,
 )
 from torch._inductor.virtualized import V, ops
 
-from torch_spyre._inductor import customops  # noqa: F401 - the operators named below
+from torch_spyre._inductor import customops, registered  # noqa: F401 - the operators named below
+from torch_spyre._inductor.errors import Unsupported
 
 aten, spyre = torch.ops.aten, torch.ops.spyre
 
@@ -62,11 +66,47 @@ def _for_the_card(target, function, original):
             device = next((a for a in args if isinstance(a, torch.device)), None)
         if device is None or torch.device(device).type != "spyre":
             return original(*args, **kwargs)
-        if patches.is_refused(V.graph.current_node):
-            return fallback_handler(target, add_to_fallback_set=False)(*args, **kwargs)
-        return function(*args, **kwargs)
+        if not patches.is_refused(V.graph.current_node):
+            try:
+                return function(*args, **kwargs)
+            except Unsupported as error:
+                patches.refuse(patches.operator_key(V.graph.current_node), str(error))
+        return fallback_handler(target, add_to_fallback_set=False)(*args, **kwargs)
 
     return lower
+
+
+def register_spyre_lowering(
+    op,
+    name=None,
+    broadcast=False,
+    type_promotion_kind=ELEMENTWISE_TYPE_PROMOTION_KIND.DEFAULT,
+    override_return_dtype=None,
+    convert_input_to_bool=False,
+    lowering_dict=_ours,
+):
+    """A decorator for a lowering of a script's own; it goes before PyTorch's and before those below.
+
+    The lowering may call ``ops.<name>``, by default the operator's name, for an operation of the card.
+    """
+    from torch_spyre._inductor.patches import name_device_operation
+
+    name = name or op.__name__
+    name_device_operation(name)
+    register_op_dtype_propagation_rules(name, type_promotion_kind, override_return_dtype)
+
+    def keep(function):
+        register_lowering(
+            op,
+            broadcast=broadcast,
+            type_promotion_kind=type_promotion_kind,
+            convert_input_to_bool=convert_input_to_bool,
+            lowering_dict=lowering_dict,
+        )(function)
+        registered.note(op, function)
+        return function
+
+    return keep
 
 
 @contextlib.contextmanager

@@ -13,6 +13,8 @@ from unittest import mock
 
 import torch
 
+from torch_spyre import profiler
+
 log = logging.getLogger(__name__)
 _state = threading.local()
 
@@ -70,9 +72,10 @@ def _key_holds_device_layouts() -> None:
         original(self, gm, example_inputs, *args, **kwargs)
         if not uses_spyre(gm, example_inputs):
             return
-        from torch_spyre._inductor import hints, kernels, real_inputs
+        from torch_spyre._inductor import hints, kernels, real_inputs, registered
 
         self.spyre_hints = hints.for_key(gm)
+        self.spyre_registered = registered.for_key()
         self.spyre_inputs = real_inputs.layouts_for_key()
         self.spyre_compiler = kernels.compiler_id()
 
@@ -96,13 +99,17 @@ def _realize_every_device_loop() -> None:
 
 def _name_device_operations() -> None:
     """Inductor's ops handlers know its own names only; ours must pass through them like any other."""
-    from torch._inductor.ops_handler import DefaultHandler
-
     from torch_spyre._inductor.device_ops import DEVICE_OPERATIONS
 
     for name in DEVICE_OPERATIONS:
-        if name not in vars(DefaultHandler):
-            setattr(DefaultHandler, name, DefaultHandler._call_default(name))
+        name_device_operation(name)
+
+
+def name_device_operation(name: str) -> None:
+    from torch._inductor.ops_handler import DefaultHandler
+
+    if not hasattr(DefaultHandler, name):
+        setattr(DefaultHandler, name, DefaultHandler._call_default(name))
 
 
 def _compile_for_the_card() -> None:
@@ -299,7 +306,8 @@ def compile_inner(gm, example_inputs, then, **kwargs):
             _state.noted = set()
             try:
                 return then(_copy_graph(gm), example_inputs, **kwargs)
-            except Exception:  # after a refusal whatever went wrong goes wrong again, if it must
+            except Exception as error:  # after a refusal whatever went wrong goes wrong again, if it must
                 if not _state.noted - _state.refused:
+                    profiler.record_failure("compile_frontend", error)
                     raise
                 _state.refused |= _state.noted
