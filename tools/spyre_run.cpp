@@ -185,7 +185,7 @@ void fill_random(Argument& argument, unsigned seed) {
 }
 
 Status load_input(Argument& argument, const std::string& file) {
-  SPYRE_ASSIGN_OR_RETURN(const NpyArray array, read_npy(file));
+  SPYRE_ASSIGN_OR_RETURN(const NpyArray array, read_npy(file, static_cast<int64_t>(argument.host.size())));
   if (array.shape != argument.shape || array.descr != descr_of(argument.type)) {
     return usage(fmt::format("{}: found {} of {}, allowed: {} of {}, as argument {} is", file,
                              list_text(array.shape), array.descr, list_text(argument.shape),

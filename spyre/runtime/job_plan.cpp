@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 
+#include "spyre/base/file.h"
 #include "spyre/program/fields.h"
 #include "spyre/program/launch_spec.h"
 #include "spyre/runtime/transfer.h"
@@ -28,8 +29,8 @@ class KernelFiles {
     std::error_code failure;
     return files_ != nullptr ? files_->contains(name) : fs::exists(*directory_ / name, failure);
   }
-  Result<std::string> read(const std::string& name) const {
-    if (files_ == nullptr) return read_text(*directory_ / name);
+  Result<std::string> read(const std::string& name, int64_t most_bytes = kMostTextBytes) const {
+    if (files_ == nullptr) return read_file(*directory_ / name, most_bytes);
     const auto file = files_->find(name);
     if (file == files_->end())
       return Error(ErrorKind::kNotFound, fmt::format("the kernel has no file {}", name));
@@ -62,7 +63,7 @@ Result<std::vector<int>> load_arg_order(const KernelFiles& files) {
 }
 
 Result<std::string> load_binary(const KernelFiles& files, const InitTransfer& init) {
-  SPYRE_ASSIGN_OR_RETURN(std::string bytes, files.read(init.file));
+  SPYRE_ASSIGN_OR_RETURN(std::string bytes, files.read(init.file, init.size.count()));
   if (static_cast<int64_t>(bytes.size()) != init.size.count()) {
     return Error(ErrorKind::kInvalidArgument,
                  fmt::format("{}: found {} bytes, allowed: {}, as {} says", init.file, bytes.size(),
