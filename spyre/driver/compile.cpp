@@ -159,6 +159,7 @@ Result<CompiledGraph> compile(Graph graph, const CompileOptions& options, PassLo
   compiled.options = options;
   const Graph given = graph;
   for (Node& node : graph.nodes) node.bundle = 0;  // decided by us
+  SPYRE_TRY(check_sizes(graph));
   SPYRE_TRY(optimize(graph, options, log, compiled));
   SPYRE_TRY(complete_layouts(graph));
   const std::vector<BundlePart> parts = parts_of(graph);

@@ -61,6 +61,9 @@ struct BufferPlace {
   friend bool operator==(const BufferPlace&, const BufferPlace&) = default;
 };
 
+/// Elements of a buffer, points of a node: far above any card's memory, far below what overflows.
+inline constexpr int64_t kMostElements = int64_t{1} << 40;
+
 struct Buffer {
   std::string name;
   HostType dtype = HostType::kFloat16;
@@ -150,6 +153,11 @@ Result<Graph> parse_graph(std::string_view text, std::string_view origin = "grap
 /// store inside its buffer, no value read before it is written, layouts that fit the size of their buffer,
 /// bundles that count up from 0.
 Status verify(const Graph& graph);
+
+/// What a graph from outside must satisfy before anybody computes with its numbers: sizes, strides, extents and the
+/// values of its indices stay within `kMostElements`, and layouts are well formed. Passes may double and pad; nothing
+/// they compute from such numbers overflows.
+Status check_sizes(const Graph& graph);
 
 /// Which host type an operation gives: PyTorch's promotion of its operands, bool for comparisons.
 HostType result_type(std::string_view op, const std::vector<HostType>& operands);
