@@ -77,6 +77,9 @@ void bind_compile(py::module& module) {
       .def("plan", [](CompiledKernel& k, c10::DeviceIndex device) { return k.plan(device); }, py::arg("device") = 0)
       .def_property_readonly("planned", [](const CompiledKernel& k) { return k.compiled().options.lx_planning; },
                              "Whether it was compiled with LX planning.")
+      .def("compulsory_bytes",
+           [](const CompiledKernel& k) { return unwrap(compulsory_traffic(k.compiled())).count(); },
+           "Device memory traffic that no plan avoids.")
       .def("plan_facts", &plan_facts, "The scratchpad plan and what there is to know about it, as JSON text.")
       .def("plan_page", &plan_page, "The same as one HTML page.")
       .def("save", &save, py::arg("directory"), "Writes the bundle and the graph as a directory.");

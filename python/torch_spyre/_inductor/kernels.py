@@ -6,7 +6,6 @@ import hashlib
 import itertools
 import json
 import logging
-import math
 import os
 import re
 import weakref
@@ -139,10 +138,8 @@ class LoadedKernel:
         return self._kernel.plan()
 
     def compulsory_bytes(self) -> int:
-        """Every input and every result once, in whole sticks."""
-        sizes = [layout[0] for _, layout in self._expected.values()]
-        sizes += [self._kernel.output_layout(name).device_size for name in self._kernel.outputs]
-        return sum(math.prod(size[:-1]) * 128 for size in sizes)
+        """What is used of every input and result, each stick once: the least that can be moved."""
+        return self._kernel.compulsory_bytes()
 
     def run(self, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> None:
         fitted = [self._fit(i, tensor) for i, tensor in enumerate(inputs)]
