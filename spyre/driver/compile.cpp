@@ -7,7 +7,6 @@
 #include "spyre/passes/align_divisions.h"
 #include "spyre/passes/assign_layouts.h"
 #include "spyre/passes/cut_bundles.h"
-#include "spyre/passes/divide_nodes.h"
 #include "spyre/passes/eliminate_dead_code.h"
 #include "spyre/passes/move_halves.h"
 #include "spyre/passes/pad_contractions.h"
@@ -36,7 +35,10 @@ Status optimize(Graph& graph, const CompileOptions& options, PassLog& log, Compi
   // Only now is it known where dimensions end, and with it which loops are two.
   SPYRE_TRY(log.run("cut-loops", graph, cut_loops));
   SPYRE_TRY(log.run("peel-indices", graph, peel_indices));
-  SPYRE_TRY(log.run("divide-work", graph, [&](Graph& g) { return divide_nodes(g, options.cores); }));
+  SPYRE_TRY(log.run("divide-work", graph, [&](Graph& g) -> Status {
+    SPYRE_ASSIGN_OR_RETURN(plans.refused_hints, divide_nodes(g, options.cores));
+    return Status();
+  }));
   // Of each buffer in LX it matters which bundles touch it.
   SPYRE_TRY(log.run("cut-bundles", graph, [&](Graph& g) {
     cut_bundles(g, options.bundle_ops);

@@ -8,6 +8,7 @@
 #include "spyre/driver/pass_log.h"
 #include "spyre/graph/graph.h"
 #include "spyre/passes/co_optimize.h"
+#include "spyre/passes/divide_nodes.h"
 #include "spyre/passes/plan_scratchpad.h"
 #include "spyre/passes/reorder_nodes.h"
 
@@ -44,6 +45,7 @@ struct CompiledGraph {
   /// Device memory that the caller passes in front of the arguments, for what several bundles share; 0: none.
   Bytes caller_pool;
   ScratchpadPlan scratchpad;              ///< empty without LX planning
+  std::vector<RefusedHint> refused_hints;  ///< wished splits that the work could not be divided by
   std::optional<CoOptimizeReport> joint;  ///< with co-optimization: what it found
   std::optional<ReorderReport> order;     ///< with re-ordering: what it found
   CompileOptions options;                 ///< what it was compiled with

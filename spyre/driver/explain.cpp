@@ -48,6 +48,11 @@ Result<Json> explain(const CompiledGraph& compiled) {
                       {"evaluated", compiled.joint->evaluated},
                       {"exact", compiled.joint->exact}};
   }
+  facts["refused_hints"] = Json::array();
+  for (const RefusedHint& hint : compiled.refused_hints) {
+    facts["refused_hints"].push_back(
+        {{"node", hint.node}, {"loop", hint.loop}, {"split", hint.split}, {"reason", hint.reason}});
+  }
   facts["bundles"] = Json::array();
   for (const bool mark : non_terminal_bundles(graph)) facts["bundles"].push_back({{"non_terminal", mark}});
   if (compiled.order && compiled.order->evaluated > 0) facts["order"] = compiled.order->to_json();

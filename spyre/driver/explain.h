@@ -16,6 +16,7 @@ namespace spyre {
 ///     solver, optimal, work   who placed, whether no better placement exists, in how many units of work
 ///     cost                    the modelled time in us, and its parts
 ///     joint                   with co-optimization: the time of separate planning, and plans looked at
+///     refused_hints           wished splits that could not be followed: `{node, loop, split, reason}`
 ///     order                   where something found no room in program order: orders looked at, nodes moved,
 ///                             and the traffic before and after
 ///     nodes                   `{name, op}` by time
