@@ -1,11 +1,7 @@
 #include "glue/compiled_kernel.h"
 
-#include <ATen/ops/full.h>
-
 #include "glue/device_state.h"
-#include "glue/dtype.h"
 #include "glue/error.h"
-#include "glue/kernels.h"
 #include "glue/storage.h"
 #include "glue/tensor_access.h"
 #include "spyre/runtime/launch.h"
@@ -37,27 +33,7 @@ void require_layout(const at::Tensor& tensor, const KernelArgument& argument) {
               ", the kernel was compiled for ", argument.layout.to_string());
 }
 
-using ConstantKey = std::tuple<double, double, HostType, std::vector<int64_t>, std::string, c10::DeviceIndex>;
-
 }  // namespace
-
-at::Tensor constant_tensor(const KernelArgument& constant, c10::DeviceIndex device) {
-  static std::mutex mutex;
-  static auto* const known = new std::map<ConstantKey, at::Tensor>();  // never destroyed: outlives the runtime
-  const ConstantKey key{constant.fill.start, constant.fill.step, constant.dtype, constant.size,
-                        constant.layout.to_string() + std::string(to_string(constant.layout.element_arrangement)), device};
-  const std::lock_guard lock(mutex);
-  if (const auto found = known->find(key); found != known->end()) { return found->second; }
-  const c10::ScalarType dtype = dtype_of(constant.dtype);
-  const at::Tensor host = at::full(constant.size, constant.fill.start, at::dtype(at::kDouble));
-  if (constant.fill.step != 0) {
-    auto* const values = static_cast<double*>(host.mutable_data_ptr());
-    for (int64_t i = 0; i < host.numel(); ++i) { values[i] += static_cast<double>(i) * constant.fill.step; }
-  }
-  const at::Tensor tensor = empty_with_layout(constant.size, constant.stride, dtype, constant.layout, spyre_device(device));
-  copy_from(host.to(dtype), tensor, false);
-  return known->emplace(key, tensor).first->second;
-}
 
 CompiledKernel::CompiledKernel(CompiledGraph compiled) : compiled_(std::move(compiled)) {
   for (const KernelArgument& argument : compiled_.arguments) {
@@ -83,9 +59,6 @@ const CompiledKernel::OnCard& CompiledKernel::on_card(c10::DeviceIndex device) {
     made.pool = unwrap(card(device).allocate(
         compiled_.caller_pool, {.kind = MemoryKind::kProgram, .description = "pool of " + compiled_.graph.name}));
   }
-  for (const KernelArgument& argument : compiled_.arguments) {
-    if (argument.role == KernelArgument::Role::kConstant) { made.constants.push_back(constant_tensor(argument, device)); }
-  }
   return cards_.emplace(device, std::move(made)).first->second;
 }
 
@@ -109,7 +82,6 @@ void CompiledKernel::run(std::span<const at::Tensor> inputs, std::span<const at:
   }
   const OnCard& here = on_card(device);
   if (here.pool != nullptr) { tensors.insert(tensors.begin(), LaunchTensor{here.pool, {}}); }
-  for (const at::Tensor& constant : here.constants) { tensors.push_back(launch_tensor(constant)); }
   check(launch(here.plan, std::move(tensors), stream_of(current_stream(device)), Blocking::kNo));
 }
 

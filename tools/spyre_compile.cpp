@@ -7,7 +7,6 @@
 
 #include "spyre/base/json.h"
 #include "spyre/driver/compile.h"
-#include "spyre/opspec/lower.h"
 #include "spyre/opspec/text.h"
 #include "tools/exit_code.h"
 #include "tools/terminal_progress.h"
@@ -47,7 +46,7 @@ int run(const Command& command) {
     }
   }
   if (!compiled.ok()) return tools::report(compiled.error(), tools::kBadArtifact);
-  if (command.emit_opspec) fmt::print("{}", to_text(lower_to_kernel(compiled.value().graph).value()));
+  if (command.emit_opspec) fmt::print("{}", to_text(compiled.value().kernel));
   if (command.output.empty()) return tools::kDone;
   const Status saved = save_bundle(compiled.value().bundle, command.output);
   return saved.ok() ? tools::kDone : tools::report(saved.error(), tools::kBadUsage);

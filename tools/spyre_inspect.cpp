@@ -43,6 +43,17 @@ std::string shape_text(const LaunchArg& arg) {
   return fmt::format("[{}]", fmt::join(sizes, ", "));
 }
 
+/// A scalar by its value, a ramp by its first two.
+std::string fill_text(const Fill& fill) {
+  return fill.step == 0 ? fmt::format("{}", fill.start)
+                        : fmt::format("{}, {}, ...", fill.start, fill.start + fill.step);
+}
+
+/// The role, and of a constant its value.
+std::string role_text(const LaunchArg& arg) {
+  return arg.fill ? fmt::format("{} {}", arg.role, fill_text(*arg.fill)) : arg.role;
+}
+
 std::string dims_text(const DeviceOp& op, const Tensor& tensor) {
   std::vector<std::string> dims;
   for (const TensorDim& d : tensor.dims) {
@@ -94,7 +105,7 @@ void print_launch(const DeviceProgram& program) {
     fmt::print("kernel {}\n\narguments\n", program.launch->kernel_name);
     Table table({"arg", "role", "dtype", "shape", "device size", "stride map", "format"});
     for (const LaunchArg& arg : program.launch->args) {
-      table.add({std::to_string(arg.arg_index), arg.role, arg.dtype, shape_text(arg),
+      table.add({std::to_string(arg.arg_index), role_text(arg), arg.dtype, shape_text(arg),
                  list_text(arg.device_size), list_text(arg.stride_map),
                  arg.device_format ? std::string(to_string(*arg.device_format)) : "?"});
     }
@@ -232,6 +243,7 @@ Json program_json(const DeviceProgram& program) {
                          {"shape", shape_text(arg)},
                          {"device_size", arg.device_size},
                          {"stride_map", arg.stride_map}});
+    if (arg.fill) arguments.back()["fill"] = fill_text(*arg.fill);
   }
   for (const Parameter& p : program.parameters) {
     parameters.push_back(

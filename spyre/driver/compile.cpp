@@ -82,7 +82,9 @@ Result<std::vector<KernelArgument>> arguments_of(const Graph& graph, const Graph
                             .layout = *buffer.layout,
                             .dtype = buffer.dtype,
                             .size = buffer.size,
-                            .stride = buffer.stride};
+                            .stride = buffer.stride,
+                            .offset = buffer.offset,
+                            .storage = buffer.storage};
     const std::optional<BufferId> known = given.find(buffer.name);
     if (known && given.buffers[static_cast<size_t>(*known)].dtype != buffer.dtype) {
       const Buffer& words = given.buffers[static_cast<size_t>(*known)];
@@ -90,6 +92,8 @@ Result<std::vector<KernelArgument>> arguments_of(const Graph& graph, const Graph
       argument.dtype = words.dtype;
       argument.size = words.size;
       argument.stride = words.stride;
+      argument.offset = words.offset;
+      argument.storage = words.storage;
     }
     argument.role = buffer.is_input ? KernelArgument::Role::kInput
                     : buffer.fill   ? KernelArgument::Role::kConstant
@@ -98,6 +102,24 @@ Result<std::vector<KernelArgument>> arguments_of(const Graph& graph, const Graph
     arguments.push_back(std::move(argument));
   }
   return arguments;
+}
+
+// The artifact, too, speaks of tensors as the caller knows them.
+void describe_arguments(const std::vector<KernelArgument>& arguments, Kernel& kernel) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const KernelArgument& known = arguments[i];
+    LaunchArgument& launch = kernel.arguments[i];
+    launch.dtype = to_string(known.dtype);
+    launch.shape.assign(known.size.begin(), known.size.end());
+    launch.stride.clear();
+    if (known.stride != contiguous_strides(known.size)) launch.stride = known.stride;
+    launch.offset = known.offset;
+    launch.storage = known.storage;
+    launch.device_size = known.layout.device_size;
+    launch.stride_map = known.layout.stride_map;
+    launch.format = known.layout.device_dtype;
+    launch.arrangement = known.layout.element_arrangement;
+  }
 }
 
 // An input that no node touches never met a layout pass that would ask for its layout.
@@ -165,15 +187,16 @@ Result<CompiledGraph> compile(Graph graph, const CompileOptions& options, PassLo
   SPYRE_TRY(optimize(graph, options, log, compiled));
   SPYRE_TRY(complete_layouts(graph));
   const std::vector<BundlePart> parts = parts_of(graph);
+  SPYRE_ASSIGN_OR_RETURN(compiled.arguments, arguments_of(graph, given));
   SPYRE_TRY(log.time("write-bundle", [&]() -> Status {
-    SPYRE_ASSIGN_OR_RETURN(const Kernel kernel, lower_to_kernel(graph));
-    Result<Bundle> bundle = write_bundle(kernel, {.parts = parts});
-    if (!bundle.ok()) return with_node(bundle.error(), graph, kernel);
+    SPYRE_ASSIGN_OR_RETURN(compiled.kernel, lower_to_kernel(graph));
+    describe_arguments(compiled.arguments, compiled.kernel);
+    Result<Bundle> bundle = write_bundle(compiled.kernel, {.parts = parts});
+    if (!bundle.ok()) return with_node(bundle.error(), graph, compiled.kernel);
     compiled.bundle = std::move(bundle).value();
-    if (parts.size() > 1) compiled.caller_pool = Bytes(kernel.pool_bytes);
+    if (parts.size() > 1) compiled.caller_pool = Bytes(compiled.kernel.pool_bytes);
     return Status();
   }));
-  SPYRE_ASSIGN_OR_RETURN(compiled.arguments, arguments_of(graph, given));
   compiled.graph = std::move(graph);
   return compiled;
 }

@@ -27,19 +27,21 @@ struct CompileOptions {
   static Result<CompileOptions> from_environment();
 };
 
-/// One launch argument, in launch order.
+/// One launch argument, in launch order. Constants come last, and are not the caller's: the artifact holds them.
 struct KernelArgument {
   std::string name;
   DeviceLayout layout;
   HostType dtype = HostType::kFloat16;
   std::vector<int64_t> size, stride;
+  int64_t offset = 0, storage = 0;  ///< of a view, as in Buffer
   enum class Role : uint8_t { kInput, kOutput, kConstant };
   Role role = Role::kInput;
   Fill fill;  ///< of a constant
 };
 
 struct CompiledGraph {
-  Graph graph;  ///< after all passes
+  Graph graph;    ///< after all passes
+  Kernel kernel;  ///< the same, everything decided
   Bundle bundle;
   std::vector<KernelArgument> arguments;  ///< inputs, outputs, constants
   /// Device memory that the caller passes in front of the arguments, for what several bundles share; 0: none.

@@ -11,6 +11,7 @@
 #include "spyre/base/result.h"
 #include "spyre/graph/expr.h"
 #include "spyre/layout/device_layout.h"
+#include "spyre/layout/fill.h"
 #include "spyre/layout/host_type.h"
 
 /// The compiler's view of a program: buffers, and loops that fill them.
@@ -42,15 +43,6 @@
 namespace spyre {
 
 using BufferId = int;
-
-/// What a buffer holds that nobody computes: the same value everywhere, or a ramp along its last axis
-/// (start, start + step, ...).
-struct Fill {
-  double start = 0;
-  double step = 0;
-
-  friend bool operator==(const Fill&, const Fill&) = default;
-};
 
 /// Where a buffer that is neither input nor result lives.
 struct BufferPlace {

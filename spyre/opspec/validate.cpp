@@ -468,6 +468,7 @@ Status check_arguments(const Kernel& kernel) {
           fmt::format("kernel '{}', argument {}: device_size {} and stride_map {} differ in length",
                       kernel.name, arg.index, list_text(arg.device_size), list_text(arg.stride_map)));
     }
+    SPYRE_TRY(check_host_view(kernel, arg));
   }
   return Status();
 }

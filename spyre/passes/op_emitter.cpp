@@ -133,10 +133,7 @@ Access OpEmitter::materialize(const Operand& operand) {
   const Fill fill{.start = operand.value, .step = 0};
   for (size_t i = 0; i < graph_.buffers.size(); ++i) {
     const Buffer& known = graph_.buffers[i];
-    const bool same_value =
-        known.fill &&
-        (known.fill == fill || (known.fill->start != known.fill->start && fill.start != fill.start));
-    if (same_value && known.size.empty() && known.dtype == type) return {static_cast<BufferId>(i), Expr()};
+    if (known.fill == fill && known.size.empty() && known.dtype == type) return {static_cast<BufferId>(i), Expr()};
   }
   return {graph_.add_buffer({.name = "constant", .dtype = type, .size = {}, .stride = {}, .fill = fill}),
           Expr()};

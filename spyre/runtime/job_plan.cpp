@@ -54,7 +54,12 @@ Result<std::vector<int>> load_arg_order(const KernelFiles& files) {
   if (!files.has(kLaunchSpecFile)) return order;
   SPYRE_ASSIGN_OR_RETURN(const std::string text, files.read(kLaunchSpecFile));
   SPYRE_ASSIGN_OR_RETURN(const Json json, program::parse_bounded_json(text, kLaunchSpecFile));
-  SPYRE_ASSIGN_OR_RETURN(const program::LaunchSpec spec, program::read_launch_spec(json, kLaunchSpecFile));
+  return program::read_launch_spec(json, kLaunchSpecFile);
+}
+
+/// Launch tensors come in the order of arg_index; the launch spec, where there is one, says which exist.
+std::vector<int> arg_order(const program::LaunchSpec& spec) {
+  std::vector<int> order;
   for (const program::LaunchArg& arg : spec.args) {
     order.push_back(arg.arg_index);
   }
@@ -88,6 +93,26 @@ Status queue_init(const StreamRef& stream, const MemoryRef& memory, const InitTr
         return {};
       },
       Blocking::kNo);
+}
+
+/// Takes memory for a constant and queues its contents.
+Result<MemoryRef> queue_constant(Card& card, const StreamRef& stream, const program::LaunchArg& arg,
+                                 const std::string& kernel) {
+  SPYRE_ASSIGN_OR_RETURN(std::vector<std::byte> image, constant_image(arg));
+  const Bytes size(static_cast<int64_t>(image.size()));
+  SPYRE_ASSIGN_OR_RETURN(
+      MemoryRef memory,
+      card.allocate(size, {.kind = MemoryKind::kProgram,
+                           .description = fmt::format("constant {} of {}", arg.arg_index, kernel)}));
+  SPYRE_TRY(transfer(
+      stream, {memory, Bytes(0), size}, TransferDirection::kToDevice,
+      [image = std::make_shared<const std::vector<std::byte>>(std::move(image))](
+          std::span<std::byte> device) -> Status {
+        std::memcpy(device.data(), image->data(), image->size());
+        return {};
+      },
+      Blocking::kNo));
+  return memory;
 }
 
 }  // namespace
@@ -144,6 +169,10 @@ Result<JobPlanRef> prepare(Card& card, const KernelFiles& files, const PrepareOp
   const StreamRef stream = options.stream != nullptr ? options.stream : card.streams().default_stream();
   for (size_t i = 0; i < binaries.size(); ++i) {
     SPYRE_TRY(queue_init(stream, parts.memory, parts.code.init[i], std::move(binaries[i])));
+  }
+  for (const program::LaunchArg& arg : launch.args) {
+    if (!arg.is_constant()) continue;
+    SPYRE_ASSIGN_OR_RETURN(parts.constants[arg.arg_index], queue_constant(card, stream, arg, parts.kernel_name));
   }
   parts.ready = std::make_shared<Event>();
   SPYRE_TRY(parts.ready->record(stream));
