@@ -6,7 +6,7 @@
 #include "glue/device_state.h"
 #include "glue/error.h"
 #include "glue/storage.h"
-#include "spyre/codegen/superdsc/bundle.h"
+#include "spyre/codegen/superdsc/save_bundle.h"
 #include "spyre/opspec/text.h"
 #include "spyre/program/read_program.h"
 #include "spyre/runtime/launch.h"

@@ -50,7 +50,13 @@ def test_schemas_are_themselves_valid(path):
 @pytest.mark.parametrize("kernel", CORPUS, ids=lambda p: p.stem)
 def test_written_artifacts_follow_the_schema(kernel, options, tmp_path):
     written = sorted(write(kernel, tmp_path, *options).rglob("*.json"))
-    assert {schema_of(path) for path in written} == {"sdsc", "launch_spec", "symbol_kinds", "spyrecode"}
+    assert {schema_of(path) for path in written} == {
+        "sdsc",
+        "launch_spec",
+        "manifest",
+        "symbol_kinds",
+        "spyrecode",
+    }
     for path in written:
         validator(schema_of(path)).validate(json.loads(path.read_text()))
 
