@@ -8,6 +8,7 @@
 #include "spyre/base/json.h"
 #include "spyre/base/text.h"
 #include "spyre/program/read_program.h"
+#include "tools/bundle_directory.h"
 #include "tools/exit_code.h"
 
 namespace spyre::tools {
@@ -259,6 +260,10 @@ Json program_json(const DeviceProgram& program) {
 }
 
 int run(const std::string& path, bool json) {
+  // What is explained must be what would run.
+  if (std::error_code failure; std::filesystem::exists(std::filesystem::path(path) / "spyreCodeDir", failure)) {
+    if (const auto bundle = open_bundle(path); !bundle.ok()) return report(bundle.error(), kBadArtifact);
+  }
   const auto program = read_program_at(path);
   if (!program.ok()) {
     return report(program.error(), kBadArtifact);

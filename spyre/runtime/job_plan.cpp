@@ -9,6 +9,8 @@
 #include "spyre/base/file.h"
 #include "spyre/program/fields.h"
 #include "spyre/program/launch_spec.h"
+#include "spyre/runtime/bundle_parts.h"
+#include "spyre/runtime/constant_image.h"
 #include "spyre/runtime/transfer.h"
 
 namespace spyre {
@@ -42,16 +44,13 @@ class KernelFiles {
   const std::map<std::string, std::string>* files_ = nullptr;
 };
 
-Result<SpyreCode> load_plan(const KernelFiles& files, const Machine& machine) {
+Result<Json> load_plan(const KernelFiles& files) {
   SPYRE_ASSIGN_OR_RETURN(const std::string text, files.read(kPlanFile));
-  SPYRE_ASSIGN_OR_RETURN(const Json json, program::parse_bounded_json(text, kPlanFile));
-  return read_spyre_code(json, kPlanFile, machine);
+  return program::parse_bounded_json(text, kPlanFile);
 }
 
-/// Launch tensors come in the order of arg_index; the launch spec, where there is one, says which exist.
-Result<std::vector<int>> load_arg_order(const KernelFiles& files) {
-  std::vector<int> order;
-  if (!files.has(kLaunchSpecFile)) return order;
+Result<program::LaunchSpec> load_launch_spec(const KernelFiles& files) {
+  if (!files.has(kLaunchSpecFile)) return program::LaunchSpec();
   SPYRE_ASSIGN_OR_RETURN(const std::string text, files.read(kLaunchSpecFile));
   SPYRE_ASSIGN_OR_RETURN(const Json json, program::parse_bounded_json(text, kLaunchSpecFile));
   return program::read_launch_spec(json, kLaunchSpecFile);
@@ -148,15 +147,22 @@ std::vector<LoadedProgramRef> JobPlan::last_programs() const {
 
 namespace {
 
-Result<JobPlanRef> prepare(Card& card, const KernelFiles& files, const PrepareOptions& options) {
+/// `directory`, where the files come from one, is looked at for other parts of the bundle.
+Result<JobPlanRef> prepare(Card& card, const KernelFiles& files, const PrepareOptions& options,
+                           const fs::path* directory = nullptr) {
   JobPlan::Parts parts;
   parts.card = &card;
-  SPYRE_ASSIGN_OR_RETURN(parts.code, load_plan(files, card.machine()));
-  SPYRE_ASSIGN_OR_RETURN(parts.arg_order, load_arg_order(files));
+  SPYRE_ASSIGN_OR_RETURN(const Json plan, load_plan(files));
+  SPYRE_ASSIGN_OR_RETURN(parts.code, read_spyre_code(plan, kPlanFile, card.machine()));
+  SPYRE_ASSIGN_OR_RETURN(const program::LaunchSpec launch, load_launch_spec(files));
+  parts.arg_order = arg_order(launch);
   std::vector<std::string> binaries;
   for (const InitTransfer& init : parts.code.init) {
     SPYRE_ASSIGN_OR_RETURN(std::string bytes, load_binary(files, init));
     binaries.push_back(std::move(bytes));
+  }
+  if (directory != nullptr) {
+    SPYRE_TRY(check_parts(*directory, plan, parts.code, binaries));
   }
   parts.kernel_name = options.kernel_name;
   SPYRE_ASSIGN_OR_RETURN(
@@ -188,7 +194,7 @@ Result<JobPlanRef> prepare_kernel(Card& card, const fs::path& directory, Prepare
                  fmt::format("SpyreCode directory {} does not exist", directory.string()));
   }
   if (options.kernel_name.empty()) options.kernel_name = default_kernel_name(directory);
-  return prepare(card, KernelFiles(directory), options);
+  return prepare(card, KernelFiles(directory), options, &directory);
 }
 
 Result<JobPlanRef> prepare_kernel(Card& card, const std::map<std::string, std::string>& files,
