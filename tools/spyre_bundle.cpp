@@ -29,7 +29,8 @@ int main(int argc, char** argv) {
   bool force = false;
   spyre::BundleOptions options;
   app.add_option("kernel", input, "Kernel in OpSpec text form")->required()->check(CLI::ExistingFile);
-  app.add_option("-o,--output", output, "Compile directory to write: new, empty, or one written before")->required();
+  app.add_option("-o,--output", output, "Compile directory to write: new, empty, or one written before")
+      ->required();
   app.add_flag("--force", force, "Write into any folder; only files of a bundle are replaced or removed");
   app.add_flag("--frontend-pool", options.frontend_pool_allocation,
                "The caller passes the pool as argument 0");

@@ -67,8 +67,10 @@ int main(int argc, char** argv) {
   if (!environment.ok()) return tools::report(environment.error(), tools::kBadUsage);
   command.options = environment.value();
   app.add_option("graph", command.input, "Graph in text form")->required()->check(CLI::ExistingFile);
-  app.add_option("-o,--output", command.output, "Compile directory to write: new, empty, or one written before");
-  app.add_flag("--force", command.force, "Write into any folder; only files of a bundle are replaced or removed");
+  app.add_option("-o,--output", command.output,
+                 "Compile directory to write: new, empty, or one written before");
+  app.add_flag("--force", command.force,
+               "Write into any folder; only files of a bundle are replaced or removed");
   app.add_option("--print-after", command.print_after, "Print the graph after this pass, or after 'all'");
   app.add_flag("--opspec", command.emit_opspec, "Print the kernel in OpSpec text form");
   app.add_flag("--timing", command.timing, "Print the time of each pass on stderr");

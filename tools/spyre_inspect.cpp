@@ -261,7 +261,8 @@ Json program_json(const DeviceProgram& program) {
 
 int run(const std::string& path, bool json) {
   // What is explained must be what would run.
-  if (std::error_code failure; std::filesystem::exists(std::filesystem::path(path) / "spyreCodeDir", failure)) {
+  if (std::error_code failure;
+      std::filesystem::exists(std::filesystem::path(path) / "spyreCodeDir", failure)) {
     if (const auto bundle = open_bundle(path); !bundle.ok()) return report(bundle.error(), kBadArtifact);
   }
   const auto program = read_program_at(path);

@@ -71,11 +71,13 @@ TEST(Json, KeepsKeyOrder) {
 }
 
 TEST(File, OnlyRegularFilesOfAllowedSizeAreRead) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / fmt::format("file{}", ::getpid());
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / fmt::format("file{}", ::getpid());
   std::filesystem::create_directories(folder);
   ASSERT_TRUE(write_text(folder / "text", "twelve bytes").ok());
   EXPECT_EQ(read_file(folder / "text", 12).value(), "twelve bytes");
-  EXPECT_THAT(read_file(folder / "text", 11).error().message, HasSubstr("found 12 bytes, allowed: at most 11"));
+  EXPECT_THAT(read_file(folder / "text", 11).error().message,
+              HasSubstr("found 12 bytes, allowed: at most 11"));
   EXPECT_THAT(read_file(folder, 12).error().message, HasSubstr("found a folder, allowed: a regular file"));
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
   EXPECT_THAT(read_text(folder / "pipe").error().message, HasSubstr("a regular file"));

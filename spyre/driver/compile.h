@@ -27,7 +27,8 @@ struct CompileOptions {
   static Result<CompileOptions> from_environment();
 };
 
-/// One launch argument, in launch order. Constants come last, and are not the caller's: the artifact holds them.
+/// One launch argument, in launch order. Constants come last, and are not the caller's: the artifact holds
+/// them.
 struct KernelArgument {
   std::string name;
   DeviceLayout layout;
@@ -46,11 +47,11 @@ struct CompiledGraph {
   std::vector<KernelArgument> arguments;  ///< inputs, outputs, constants
   /// Device memory that the caller passes in front of the arguments, for what several bundles share; 0: none.
   Bytes caller_pool;
-  ScratchpadPlan scratchpad;              ///< empty without LX planning
+  ScratchpadPlan scratchpad;               ///< empty without LX planning
   std::vector<RefusedHint> refused_hints;  ///< wished splits that the work could not be divided by
-  std::optional<CoOptimizeReport> joint;  ///< with co-optimization: what it found
-  std::optional<ReorderReport> order;     ///< with re-ordering: what it found
-  CompileOptions options;                 ///< what it was compiled with
+  std::optional<CoOptimizeReport> joint;   ///< with co-optimization: what it found
+  std::optional<ReorderReport> order;      ///< with re-ordering: what it found
+  CompileOptions options;                  ///< what it was compiled with
 };
 
 /// Runs every pass and writes the bundle. Refusals say which pass refused what, where it comes from and what

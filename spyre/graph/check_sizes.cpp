@@ -38,7 +38,8 @@ Status check_buffer(const Graph& graph, const Buffer& buffer) {
   if (buffer.storage > kMostElements || !reach.plus(buffer.offset, 1)) return refuse(too_large);
   for (size_t d = 0; d < buffer.size.size(); ++d) {
     if (buffer.size[d] < 0 || buffer.stride[d] < 0) return refuse("has a negative size or stride");
-    if (!elements.times(std::max<int64_t>(buffer.size[d], 1)) || !reach.plus(buffer.size[d], buffer.stride[d])) {
+    if (!elements.times(std::max<int64_t>(buffer.size[d], 1)) ||
+        !reach.plus(buffer.size[d], buffer.stride[d])) {
       return refuse(too_large);
     }
   }
@@ -47,7 +48,8 @@ Status check_buffer(const Graph& graph, const Buffer& buffer) {
   }
   if (!buffer.layout) return Status();
   const Status layout = buffer.layout->check_well_formed();
-  return layout.ok() ? Status() : Status(refuse("has a layout no memory can have: " + layout.error().to_string()));
+  return layout.ok() ? Status()
+                     : Status(refuse("has a layout no memory can have: " + layout.error().to_string()));
 }
 
 /// No value of an index is further from zero than this; none: further than any buffer reaches.
@@ -71,8 +73,8 @@ std::optional<int64_t> magnitude(const Expr& index, const std::vector<Loop>& loo
 
 Status check_node(const Graph& graph, const Node& node) {
   const auto refuse = [&](std::string_view what) {
-    return Error(ErrorKind::kInvalidArgument,
-                 fmt::format("graph '{}', node '{}': has more than {} {}", graph.name, node.name, kMostElements, what));
+    return Error(ErrorKind::kInvalidArgument, fmt::format("graph '{}', node '{}': has more than {} {}",
+                                                          graph.name, node.name, kMostElements, what));
   };
   BoundedCount points(1);
   for (const Loop& loop : node.loops) {

@@ -64,8 +64,7 @@ std::vector<std::byte> filled_elements(const Fill& fill, HostType type, int64_t 
   const auto width = static_cast<size_t>(info_of(type).host_bytes);
   std::vector<std::byte> elements(static_cast<size_t>(count) * width);
   for (int64_t i = 0; i < count; ++i) {
-    const double value =
-        fill.step == 0 ? fill.start : fill.start + fill.step * static_cast<double>(i % row);
+    const double value = fill.step == 0 ? fill.start : fill.start + fill.step * static_cast<double>(i % row);
     const uint64_t bits = element_bits(value, type);
     std::memcpy(elements.data() + static_cast<size_t>(i) * width, &bits, width);
   }

@@ -225,10 +225,10 @@ Result<Kernel> lower_to_kernel(const Graph& graph) {
     const Buffer& buffer = graph.buffers[static_cast<size_t>(id)];
     LaunchArgument argument{.index = static_cast<int64_t>(kernel.arguments.size()),
                             .dtype = std::string(to_string(buffer.dtype))};
-    argument.role = buffer.fill            ? ArgumentRole::kConstant
+    argument.role = buffer.fill             ? ArgumentRole::kConstant
                     : !written.contains(id) ? ArgumentRole::kInput
-                    : buffer.is_input     ? ArgumentRole::kInputOutput
-                                          : ArgumentRole::kOutput;
+                    : buffer.is_input       ? ArgumentRole::kInputOutput
+                                            : ArgumentRole::kOutput;
     argument.shape.assign(buffer.size.begin(), buffer.size.end());
     if (buffer.stride != contiguous_strides(buffer.size)) argument.stride = buffer.stride;
     argument.offset = buffer.offset;

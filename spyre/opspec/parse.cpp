@@ -342,8 +342,8 @@ Status Parser::fill(Fill& out) {
 Status Parser::argument_attribute(const std::string& key, LaunchArgument& arg) {
   if (key == "role") {
     SPYRE_ASSIGN_OR_RETURN(const std::string name, lex_.word("a role"));
-    for (const auto role : {ArgumentRole::kInput, ArgumentRole::kOutput, ArgumentRole::kInputOutput,
-                            ArgumentRole::kConstant}) {
+    for (const auto role :
+         {ArgumentRole::kInput, ArgumentRole::kOutput, ArgumentRole::kInputOutput, ArgumentRole::kConstant}) {
       if (name != to_string(role)) continue;
       arg.role = role;
       return Status();

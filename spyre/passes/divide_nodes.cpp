@@ -116,7 +116,8 @@ DivisionProblem division_problem(const Graph& graph, const Node& node, const Nor
 
 namespace {
 
-// The hint that cannot be followed: the first that is refused by itself, else the last, which the others rule out.
+// The hint that cannot be followed: the first that is refused by itself, else the last, which the others rule
+// out.
 size_t culprit_among(const DivisionProblem& problem) {
   for (size_t i = 0; i < problem.hints.size(); ++i) {
     DivisionProblem alone = problem;
@@ -126,7 +127,8 @@ size_t culprit_among(const DivisionProblem& problem) {
   return problem.hints.size() - 1;
 }
 
-// The first hint that a division does not follow, because with others it would take more cores than there are.
+// The first hint that a division does not follow, because with others it would take more cores than there
+// are.
 std::optional<size_t> left_out(const DivisionProblem& problem, const Splits& splits) {
   for (size_t i = 0; i < problem.hints.size(); ++i) {
     if (split_of(splits, problem.hints[i].first) != problem.hints[i].second) return i;

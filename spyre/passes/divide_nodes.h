@@ -20,8 +20,8 @@ struct RefusedHint {
 ///  - the dimensions of a table that index tensors point into, and all of a scatter's target;
 ///  - dimensions that a copy turns into or out of the stick and that end inside one.
 ///
-/// A hint is a wish: one that cannot be followed is taken off its node, logged and returned with its reason, and the
-/// work is divided without it.
+/// A hint is a wish: one that cannot be followed is taken off its node, logged and returned with its reason,
+/// and the work is divided without it.
 ///
 /// Needs layouts and cut loops. Refused: what no division brings within a core's reach.
 Result<std::vector<RefusedHint>> divide_nodes(Graph& graph, int64_t cores);

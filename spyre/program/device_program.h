@@ -276,10 +276,10 @@ struct LaunchArg {
   std::string role;                                       ///< input, output, input_output, constant
   std::vector<std::variant<int64_t, std::string>> shape;  ///< sizes, or names of dynamic ones
   std::string dtype;
-  std::vector<int64_t> stride;  ///< of the host view, in elements; empty: row by row
-  int64_t offset = 0;           ///< of its first element in the storage that the layout describes
-  int64_t storage = 0;          ///< elements of that storage; 0: as many as the view reaches
-  std::optional<Fill> fill;     ///< of a constant, which no caller passes
+  std::vector<int64_t> stride;       ///< of the host view, in elements; empty: row by row
+  int64_t offset = 0;                ///< of its first element in the storage that the layout describes
+  int64_t storage = 0;               ///< elements of that storage; 0: as many as the view reaches
+  std::optional<Fill> fill;          ///< of a constant, which no caller passes
   std::vector<int64_t> device_size;  ///< outermost first, lanes last; empty if not stated
   std::vector<int64_t> stride_map;   ///< host elements per step along each, -1: none; empty if not stated
   std::optional<DataFormat> device_format;

@@ -119,7 +119,8 @@ class PartRules {
 
 }  // namespace
 
-std::span<const std::byte> bytes_from(Bytes entry, const SpyreCode& code, std::span<const std::string> binaries) {
+std::span<const std::byte> bytes_from(Bytes entry, const SpyreCode& code,
+                                      std::span<const std::string> binaries) {
   for (size_t i = binaries.size(); i-- > 0;) {  // the last one wins
     const InitTransfer& init = code.init[i];
     if (entry < init.offset || entry >= init.offset + init.size) continue;

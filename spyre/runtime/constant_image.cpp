@@ -12,8 +12,9 @@ namespace {
 constexpr int64_t kMostBytes = int64_t{256} << 20;
 
 Error refuse(const program::LaunchArg& arg, const std::string& found, std::string_view allowed) {
-  return Error(ErrorKind::kInvalidArgument,
-               fmt::format("launch_spec.json: constant {}: found {}, allowed: {}", arg.arg_index, found, allowed));
+  return Error(
+      ErrorKind::kInvalidArgument,
+      fmt::format("launch_spec.json: constant {}: found {}, allowed: {}", arg.arg_index, found, allowed));
 }
 
 Result<std::vector<int64_t>> fixed_shape(const program::LaunchArg& arg) {
@@ -35,7 +36,8 @@ Result<std::vector<int64_t>> fixed_shape(const program::LaunchArg& arg) {
 Result<std::vector<std::byte>> constant_image(const program::LaunchArg& arg) {
   const std::optional<HostType> type = host_type_from_name(arg.dtype);
   if (!type || !arg.device_format || arg.device_size.empty()) {
-    return refuse(arg, fmt::format("dtype '{}' and {} layout", arg.dtype, arg.device_size.empty() ? "no" : "a"),
+    return refuse(arg,
+                  fmt::format("dtype '{}' and {} layout", arg.dtype, arg.device_size.empty() ? "no" : "a"),
                   "a dtype of the card and a whole layout");
   }
   SPYRE_ASSIGN_OR_RETURN(const std::vector<int64_t> shape, fixed_shape(arg));

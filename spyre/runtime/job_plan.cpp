@@ -178,7 +178,8 @@ Result<JobPlanRef> prepare(Card& card, const KernelFiles& files, const PrepareOp
   }
   for (const program::LaunchArg& arg : launch.args) {
     if (!arg.is_constant()) continue;
-    SPYRE_ASSIGN_OR_RETURN(parts.constants[arg.arg_index], queue_constant(card, stream, arg, parts.kernel_name));
+    SPYRE_ASSIGN_OR_RETURN(parts.constants[arg.arg_index],
+                           queue_constant(card, stream, arg, parts.kernel_name));
   }
   parts.ready = std::make_shared<Event>();
   SPYRE_TRY(parts.ready->record(stream));

@@ -71,7 +71,8 @@ class Launcher {
     }
     for (size_t i = 0; i < order.size(); ++i) {
       if (const auto constant = constants.find(order[i]); constant != constants.end()) {
-        tensors_.insert(tensors_.begin() + static_cast<std::ptrdiff_t>(pool + i), {constant->second, {}});
+        tensors_.insert(tensors_.begin() + static_cast<std::ptrdiff_t>(pool + i),
+                        LaunchTensor{constant->second, {}});
       }
     }
     return Status();

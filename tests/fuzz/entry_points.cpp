@@ -70,8 +70,9 @@ void run(const program::DeviceProgram& program) {
 }
 
 constexpr std::array kTargets = {
-    Target{"bundle_text", bundle_text, 1500}, Target{"sdsc", sdsc, 1500}, Target{"launch_spec", launch_spec, 1500},
-    Target{"opspec", opspec, 1500},           Target{"bundle", bundle, 1500}, Target{"graph", graph, 400},
+    Target{"bundle_text", bundle_text, 1500}, Target{"sdsc", sdsc, 1500},
+    Target{"launch_spec", launch_spec, 1500}, Target{"opspec", opspec, 1500},
+    Target{"bundle", bundle, 1500},           Target{"graph", graph, 400},
 };
 
 }  // namespace
@@ -131,9 +132,11 @@ void bundle(std::string_view text) {
 }
 
 std::vector<std::string> seeds(std::string_view target, const std::string& corpus) {
-  constexpr size_t kLargestGraph = 4096;  // whole layers take long to compile, and have no loops that these lack
+  constexpr size_t kLargestGraph =
+      4096;  // whole layers take long to compile, and have no loops that these lack
   std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(corpus + (target == "graph" ? "/graphs" : "/opspec"))) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(corpus + (target == "graph" ? "/graphs" : "/opspec"))) {
     paths.push_back(entry.path());
   }
   std::sort(paths.begin(), paths.end());

@@ -23,9 +23,22 @@ constexpr std::chrono::seconds kLongest{5};
 
 std::string changed(std::string text, const std::vector<std::string>& others, std::mt19937& random) {
   const auto pick = [&](size_t n) { return static_cast<size_t>(random() % std::max<size_t>(n, 1)); };
-  static constexpr std::string_view kPieces[] = {
-      "-1", "0", "1", "2", "64", "128", "4611686018427387904", "9223372036854775807", "-9223372036854775808",
-      "1e308", "[]", "{}", "\"\"", "null", "((((", "%"};
+  static constexpr std::string_view kPieces[] = {"-1",
+                                                 "0",
+                                                 "1",
+                                                 "2",
+                                                 "64",
+                                                 "128",
+                                                 "4611686018427387904",
+                                                 "9223372036854775807",
+                                                 "-9223372036854775808",
+                                                 "1e308",
+                                                 "[]",
+                                                 "{}",
+                                                 "\"\"",
+                                                 "null",
+                                                 "((((",
+                                                 "%"};
   constexpr size_t kNumbers = 9;  // the first of them
   const size_t at = pick(text.size());
   switch (pick(6)) {

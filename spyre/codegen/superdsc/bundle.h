@@ -49,5 +49,4 @@ struct Bundle {
 /// Validates the kernel and writes its artifacts. Refusals name the op and the tensor.
 Result<Bundle> write_bundle(const Kernel& kernel, const BundleOptions& options = {});
 
-
 }  // namespace spyre

@@ -46,7 +46,8 @@ Json argument_json(const LaunchArgument& arg) {
   if (!arg.stride.empty()) out["stride"] = arg.stride;
   if (arg.offset != 0) out["offset"] = arg.offset;
   if (arg.storage != 0) out["storage"] = arg.storage;
-  if (arg.fill) out["fill"] = {{"start", number_json(arg.fill->start)}, {"step", number_json(arg.fill->step)}};
+  if (arg.fill)
+    out["fill"] = {{"start", number_json(arg.fill->start)}, {"step", number_json(arg.fill->step)}};
   out["layout"] = {{"device_size", arg.device_size},
                    {"stride_map", arg.stride_map},
                    {"device_dtype", to_string(arg.format)},

@@ -55,7 +55,8 @@ std::optional<std::set<std::string>> listed_files(const fs::path& directory) {
   const Json& json = manifest.value();
   const auto format = json.find("format");
   const auto files = json.find("files");
-  if (format == json.end() || *format != kFormat || files == json.end() || !files->is_array()) return std::nullopt;
+  if (format == json.end() || *format != kFormat || files == json.end() || !files->is_array())
+    return std::nullopt;
   std::set<std::string> names;
   for (const Json& file : *files) {
     if (file.is_string()) names.insert(file.get<std::string>());
@@ -107,10 +108,11 @@ Error not_ours(const fs::path& directory) {
   if (const fs::directory_iterator first(directory, failure); !failure && first != fs::end(first)) {
     found = "'" + first->path().filename().string() + "'";
   }
-  return Error(ErrorKind::kInvalidArgument,
-               fmt::format("{}: found {} and no {} of a bundle, allowed: a new or an empty folder, or one that "
-                           "was written as a bundle",
-                           directory.string(), found, kManifest))
+  return Error(
+             ErrorKind::kInvalidArgument,
+             fmt::format("{}: found {} and no {} of a bundle, allowed: a new or an empty folder, or one that "
+                         "was written as a bundle",
+                         directory.string(), found, kManifest))
       .try_instead("another folder, or --force, which replaces the files of a bundle and leaves all others");
 }
 

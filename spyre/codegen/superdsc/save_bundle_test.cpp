@@ -45,8 +45,8 @@ TEST_F(SaveBundle, PublishesWholeDirectoriesAndReplacesOldOnes) {
   ASSERT_TRUE(save_bundle(bundle_of("softmax"), root_ / "k").ok());
   ASSERT_TRUE(save_bundle(bundle_of("abs"), root_ / "k" / "").ok());
   expect_holds(root_ / "k", bundle_of("abs"));
-  EXPECT_THAT(names_in(root_ / "k"),
-              ElementsAre("bundle.mlir", "manifest.json", "sdsc_0.json", "spyreCodeDir", "symbol_kinds.json"));
+  EXPECT_THAT(names_in(root_ / "k"), ElementsAre("bundle.mlir", "manifest.json", "sdsc_0.json",
+                                                 "spyreCodeDir", "symbol_kinds.json"));
   EXPECT_THAT(names_in(root_), ElementsAre("k"));
   EXPECT_FALSE(save_bundle(bundle_of("abs"), root_ / "k" / "bundle.mlir" / "no").ok());
   EXPECT_FALSE(save_bundle(bundle_of("abs"), root_ / "k" / "bundle.mlir").ok());
@@ -88,8 +88,9 @@ TEST_F(SaveBundle, RemovesOnlyNamesOfABundleWhateverTheManifestLists) {
   write(root_ / "outside.txt", "mine");
   write(root_ / "k" / "notes.txt", "mine");
   write(root_ / "k" / "sdsc_3.json", "old");
-  write(root_ / "k" / "manifest.json",
-        R"({"format": "spyre-bundle", "version": 1, "files": ["../outside.txt", "notes.txt", "sdsc_3.json"]})");
+  write(
+      root_ / "k" / "manifest.json",
+      R"({"format": "spyre-bundle", "version": 1, "files": ["../outside.txt", "notes.txt", "sdsc_3.json"]})");
   ASSERT_TRUE(save_bundle(bundle_of("abs"), root_ / "k").ok());
   EXPECT_TRUE(fs::exists(root_ / "outside.txt"));
   EXPECT_TRUE(fs::exists(root_ / "k" / "notes.txt"));

@@ -1,4 +1,5 @@
-// What no plan can avoid: the sticks of inputs that are read, once, and those of results that are written, once.
+// What no plan can avoid: the sticks of inputs that are read, once, and those of results that are written,
+// once.
 
 #include <algorithm>
 
@@ -46,7 +47,8 @@ bool are_apart(const Part& a, const Part& b) {
 
 /// Sticks that are touched at least: of parts that may overlap, the largest.
 int64_t touched_once(std::vector<Part> parts) {
-  std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.sticks > b.sticks; });
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const Part& a, const Part& b) { return a.sticks > b.sticks; });
   std::vector<Part> apart;
   int64_t sticks = 0;
   for (const Part& part : parts) {
