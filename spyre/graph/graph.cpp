@@ -91,6 +91,10 @@ HostType result_type(std::string_view op, const std::vector<HostType>& operands)
 
 namespace {
 
+int64_t floor_quotient(int64_t a, int64_t d) {
+  return a / d - (a % d < 0 ? 1 : 0);
+}
+
 using Ranges = std::map<std::string, int64_t, std::less<>>;
 
 IndexRange range_over(const Expr& index, const Ranges& extents) {
@@ -105,7 +109,7 @@ IndexRange range_over(const Expr& index, const Ranges& extents) {
       }
       case AtomKind::kFloorDiv: {
         const IndexRange inner = range_over(term.inner, extents);
-        atom = {inner.low / term.divisor, inner.high / term.divisor};
+        atom = {floor_quotient(inner.low, term.divisor), floor_quotient(inner.high, term.divisor)};
         break;
       }
       case AtomKind::kMod: {

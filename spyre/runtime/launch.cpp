@@ -57,6 +57,15 @@ bool overlap(Bytes a, Bytes a_size, Bytes b, Bytes b_size) {
   return a < b + b_size && b < a + a_size;
 }
 
+bool takes_pool(const JobPlan& plan) {
+  return std::any_of(plan.steps().begin(), plan.steps().end(), [](const JobStep& step) {
+    const auto* compute = std::get_if<HostCompute>(&step.what);
+    return compute != nullptr && compute->parameters &&
+           std::any_of(compute->parameters->begin(), compute->parameters->end(),
+                       [](const ParameterSource& s) { return s.kind == ParameterSource::Kind::kPool; });
+  });
+}
+
 }  // namespace
 
 Result<std::vector<int64_t>> resolve(std::span<const SymbolicArg> args,
@@ -77,6 +86,28 @@ class Launcher {
         tensors_(std::move(tensors)),
         symbolic_(std::move(symbolic)),
         stream_(stream) {}
+
+  /// Puts the plan's constants among the caller's tensors, each in its place.
+  Status add_constants() {
+    const std::map<int, MemoryRef>& constants = plan_->parts_.constants;
+    if (constants.empty()) return Status();
+    const std::vector<int>& order = plan_->parts_.arg_order;
+    const size_t pool = takes_pool(*plan_) ? 1 : 0;
+    const size_t expected = pool + order.size() - constants.size();
+    if (tensors_.size() != expected) {
+      return Error(ErrorKind::kInvalidArgument,
+                   fmt::format("launch: found {} arguments, allowed: {}, as the kernel {} takes",
+                               tensors_.size(), expected, plan_->parts_.kernel_name))
+          .note(fmt::format("its {} constants are its own", constants.size()));
+    }
+    for (size_t i = 0; i < order.size(); ++i) {
+      if (const auto constant = constants.find(order[i]); constant != constants.end()) {
+        tensors_.insert(tensors_.begin() + static_cast<std::ptrdiff_t>(pool + i),
+                        LaunchTensor{constant->second, {}});
+      }
+    }
+    return Status();
+  }
 
   Status check() const {
     for (size_t i = 0; i < tensors_.size(); ++i) {
@@ -209,18 +240,6 @@ class Launcher {
     return Status();
   }
 
-  bool pool_is_passed() const {
-    for (const JobStep& step : plan_->steps()) {
-      const auto* compute = std::get_if<HostCompute>(&step.what);
-      if (compute != nullptr && compute->parameters &&
-          std::any_of(compute->parameters->begin(), compute->parameters->end(),
-                      [](const ParameterSource& s) { return s.kind == ParameterSource::Kind::kPool; })) {
-        return true;
-      }
-    }
-    return false;
-  }
-
   /// The launch tensor behind an arg_index: tensors come in ascending arg_index, after the pool.
   Result<const LaunchTensor*> tensor_of(int64_t arg_index) const {
     int64_t position = arg_index;
@@ -228,7 +247,7 @@ class Launcher {
     if (!order.empty()) {
       position = std::lower_bound(order.begin(), order.end(), arg_index) - order.begin();
     }
-    position += pool_is_passed() ? 1 : 0;
+    position += takes_pool(*plan_) ? 1 : 0;
     if (position >= static_cast<int64_t>(tensors_.size())) {
       return Error(
           ErrorKind::kInvalidArgument,
@@ -427,6 +446,7 @@ Status launch(const JobPlanRef& plan, std::vector<LaunchTensor> tensors, const S
                              stream->device_index(), plan->card().index()));
   }
   auto launcher = std::make_shared<Launcher>(plan, std::move(tensors), std::move(symbolic), stream->id());
+  SPYRE_TRY(launcher->add_constants());
   SPYRE_TRY(launcher->check());
   SPYRE_TRY(plan->block_until_loaded(stream));
   if (blocking == Blocking::kNo) {

@@ -38,9 +38,10 @@ Result<std::vector<int64_t>> resolve(std::span<const SymbolicArg> args,
 /// A kernel of several bundles goes through them in order. Between two of them other launches may have the
 /// cores, and what is in the scratchpads then is theirs, unless the first is non-terminal (CoreTurn, card.h).
 ///
-/// Tensors are passed by arg_index, the caller's pool (if the kernel wants one) first. Refused here, before
-/// anything is queued: a wrong number of tensors, one of another card or without memory, a stream of another card, an
-/// extent that the kernel was not compiled for, freed memory. A queued launch keeps its plan and tensors alive.
+/// Tensors are passed by arg_index, the caller's pool (if the kernel wants one) first; constants are the
+/// plan's own and not among them. Refused here, before anything is queued: a wrong number of tensors, one of
+/// another card or without memory, a stream of another card, an extent that the kernel was not compiled for,
+/// freed memory. A queued launch keeps its plan and tensors alive.
 ///
 /// While it runs the program reaches the tensors, the pool and the scratchpads, nothing else. Where it strays
 /// (or is no program at all) the launch ends with kDeviceFault, which names core, address and instruction and

@@ -4,6 +4,7 @@ It shares nothing with the compiler: floating values are computed in float32, ev
 node is run by spelling out all of its loop points at once. Slow, plain, and meant to be obviously right.
 """
 
+import os
 import re
 from dataclasses import dataclass, field
 
@@ -338,5 +339,7 @@ class EvaluatedKernel:
                 view = memory[name].as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
                 tensor.copy_(view.to(tensor.dtype))
 
-    def save(self, directory: str) -> None:
-        pass
+    def save(self, directory: str, graph: str) -> None:
+        os.makedirs(directory, exist_ok=True)
+        with open(os.path.join(directory, "graph.ir"), "w") as file:
+            file.write(graph)

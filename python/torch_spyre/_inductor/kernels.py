@@ -6,7 +6,6 @@ import hashlib
 import itertools
 import json
 import logging
-import math
 import os
 import re
 import weakref
@@ -113,8 +112,7 @@ def explain(html: str | os.PathLike | None = None) -> list[dict]:
         if html is not None:
             os.makedirs(html, exist_ok=True)
             plan["page"] = os.path.join(html, f"{kernel.number:03d}_{kernel.name}"[:120] + ".html")
-            with open(plan["page"], "w") as file:
-                file.write(kernel._kernel.plan_page())
+            _write(plan["page"], kernel._kernel.plan_page())
         plans.append(plan)
     return plans
 
@@ -138,11 +136,14 @@ class LoadedKernel:
         """The kernel on the first card; its counts are those of its last run."""
         return self._kernel.plan()
 
+    @property
+    def opspec(self):
+        """Its operations with everything decided, a ``_C.Kernel``; ``str`` gives the text."""
+        return self._kernel.opspec
+
     def compulsory_bytes(self) -> int:
-        """Every input and every result once, in whole sticks."""
-        sizes = [layout[0] for _, layout in self._expected.values()]
-        sizes += [self._kernel.output_layout(name).device_size for name in self._kernel.outputs]
-        return sum(math.prod(size[:-1]) * 128 for size in sizes)
+        """What is used of every input and result, each stick once: the least that can be moved."""
+        return self._kernel.compulsory_bytes()
 
     def run(self, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> None:
         fitted = [self._fit(i, tensor) for i, tensor in enumerate(inputs)]
@@ -207,19 +208,25 @@ class SpyreAsyncCompile(AsyncCompile):
         return kernel
 
 
+def _write(path: str, text: str) -> None:
+    """Whoever reads it meanwhile finds the old content or the new."""
+    temporary = f"{path}.{os.getpid()}"
+    with open(temporary, "w") as file:
+        file.write(text)
+    os.replace(temporary, path)
+
+
 def artifact_directory() -> str:
     """Where graphs and artifacts are left for a person to look at, one folder per kernel."""
     return os.path.join(cache_dir(), "inductor-spyre")
 
 
 def _save(name: str, text: str, kernel: LoadedKernel) -> None:
-    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    # What another compiler, or this one with other settings, made of the same text is another kernel.
+    made_of = (text, compiler_id(), sorted(config.overrides().items()))
+    digest = hashlib.sha256(repr(made_of).encode()).hexdigest()[:8]
     directory = os.path.join(artifact_directory(), f"{digest}_{name}"[:120])
-    if os.path.exists(os.path.join(directory, "graph.ir")):
+    if os.path.exists(os.path.join(directory, "manifest.json")):
         return
-    os.makedirs(directory, exist_ok=True)
-    kernel._kernel.save(directory)
-    temporary = os.path.join(directory, f".graph.{os.getpid()}")
-    with open(temporary, "w") as file:
-        file.write(text)
-    os.replace(temporary, os.path.join(directory, "graph.ir"))
+    os.makedirs(artifact_directory(), exist_ok=True)
+    kernel._kernel.save(directory, text)
