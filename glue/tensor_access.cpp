@@ -57,9 +57,8 @@ HostBuffer host_target(const at::Tensor& tensor) {
 }
 
 Sen169Policy number_policy() {
-  static const Sen169Policy policy = unwrap(read_string("SPYRE_NUMBER_FORMAT")) == "published"
-                                         ? Sen169Policy::kPublished
-                                         : Sen169Policy::kVendor;
+  static const Sen169Policy policy =
+      unwrap(read_string("SPYRE_NUMBER_FORMAT")) == "vendor" ? Sen169Policy::kVendor : Sen169Policy::kPublished;
   return policy;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cctype>
 #include <charconv>
+#include <limits>
 
 namespace spyre {
 namespace {
@@ -131,8 +132,10 @@ Result<int64_t> Lexer::integer(std::string_view what) {
 
 Result<double> Lexer::number(std::string_view what) {
   const bool negative = take("-");
-  if (kind() != Kind::kNumber) return unexpected(what);
   double value = 0;
+  if (take("inf")) return (negative ? -1 : 1) * std::numeric_limits<double>::infinity();
+  if (take("nan")) return std::numeric_limits<double>::quiet_NaN();
+  if (kind() != Kind::kNumber) return unexpected(what);
   const std::string& text = now().text;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (failure != std::errc() || end != text.data() + text.size()) return unexpected(what);
