@@ -25,6 +25,7 @@ struct EagerRow {
   Recipe recipe;
   std::string_view op;
   ResultRule results;
+  std::string_view functional = {};  ///< of an in-place form: the operator that says what type it computes
 };
 
 bool on_card(const at::Tensor& tensor) {
@@ -408,6 +409,7 @@ class EagerOperator final : public c10::OperatorKernel {
       plan.wrong_arguments = true;
       return plan;
     }
+    check_result_type(call);
     std::string name = "aten." + op.schema().name().substr(std::string_view("aten::").size());
     if (!op.schema().overload_name().empty()) {
       name += "." + op.schema().overload_name();
@@ -417,6 +419,22 @@ class EagerOperator final : public c10::OperatorKernel {
       plan = plan_on_copies(op.schema(), name, call, specs).value_or(plan);
     }
     return plan;
+  }
+
+  /// An in-place operator keeps the type of its tensor: what it computes must be castable to that. PyTorch's own
+  /// description of `mul_` forgets to ask.
+  void check_result_type(const EagerCall& call) const {
+    const std::string_view name = row_.functional;
+    if (name.empty() || row_.results != &by_meta) {
+      return;
+    }
+    const size_t dot = std::min(name.find('.'), name.size());
+    const std::string overload(name.substr(std::min(dot + 1, name.size())));
+    const c10::OperatorHandle functional = c10::Dispatcher::singleton().findSchemaOrThrow(
+        ("aten::" + std::string(name.substr(0, dot))).c_str(), overload.c_str());
+    const c10::ScalarType found = by_meta(functional, call.arguments)[0].dtype;
+    const c10::ScalarType kept = call.arguments[0].toTensor().scalar_type();
+    TORCH_CHECK(c10::canCast(found, kept), "result type ", found, " can't be cast to the desired output type ", kept);
   }
 
   const EagerRow row_;
@@ -505,9 +523,9 @@ void register_eager(torch::Library& library) {
     library.impl(name, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<EagerOperator>(row)));
   };
 #define SPYRE_EAGER(functional, in_place, out, recipe, op, results) \
-  for (const char* name : {functional, in_place, out}) {            \
-    add(name, {&recipe, op, &results});                             \
-  }
+  add(functional, {&recipe, op, &results});                         \
+  add(in_place, {&recipe, op, &results, functional});               \
+  add(out, {&recipe, op, &results});
 #include "glue/eager_table.def"
 }
 

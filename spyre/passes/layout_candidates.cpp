@@ -6,6 +6,7 @@
 #include <set>
 
 #include "spyre/graph/device_op.h"
+#include "spyre/layout/tile_axis.h"
 
 namespace spyre {
 namespace {
@@ -127,11 +128,8 @@ void append(std::vector<DeviceLayout>& layouts, DeviceLayout layout) {
 
 // Conversions handle whole 16-bit sticks, so the tiles of their 32-bit side come in pairs.
 DeviceLayout paired(DeviceLayout layout) {
-  const int64_t lanes = layout.device_size.back();
-  for (size_t d = 0; d + 1 < layout.device_size.size(); ++d) {
-    if (layout.stride_map[d] == layout.stride_map.back() * lanes)
-      layout.device_size[d] += layout.device_size[d] % 2;
-  }
+  if (const std::optional<size_t> tile = tile_axis(layout))
+    layout.device_size[*tile] += layout.device_size[*tile] % 2;
   return layout;
 }
 

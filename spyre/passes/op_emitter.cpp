@@ -7,12 +7,13 @@
 #include <set>
 
 #include "spyre/base/error.h"
+#include "spyre/layout/sen169.h"
 
 namespace spyre {
 namespace {
 
-// What a value held this way is called when the program has no name for it.
-HostType host_type_of(Held held) {
+// What a value held this way is called when the program has no name for it. Bits are what the program calls them.
+HostType host_type_of(Held held, HostType named) {
   switch (held) {
     case Held::kFp16:
       return HostType::kFloat16;
@@ -20,10 +21,10 @@ HostType host_type_of(Held held) {
       return HostType::kFloat32;
     case Held::kInt32:
       return HostType::kInt32;
-    case Held::kFp8:
-      return HostType::kFloat8E4M3FN;
+    case Held::kBits:
+      return named;
   }
-  return HostType::kFloat16;
+  return named;
 }
 
 Expr row_major(const std::vector<Loop>& loops) {
@@ -44,11 +45,10 @@ Held held_as(HostType type) {
       return Held::kFp16;
     case DataFormat::IEEE_FP32:
       return Held::kFp32;
-    case DataFormat::SEN143_FP8:
-    case DataFormat::SEN152_FP8:
-      return Held::kFp8;
-    default:
+    case DataFormat::IEEE_INT32:
       return Held::kInt32;
+    default:
+      return Held::kBits;
   }
 }
 
@@ -114,7 +114,9 @@ Result<Operand> OpEmitter::load(const Instruction& load) {
 
 Status OpEmitter::hold_index(std::string_view name) {
   Operand& value = values_[static_cast<size_t>(std::stoi(std::string(name.substr(1))))];
-  if (value.held != Held::kInt32) value = hold(value, Held::kInt32);
+  if (value.held != Held::kInt32) {
+    SPYRE_ASSIGN_OR_RETURN(value, convert(value, HostType::kInt32));
+  }
   if (value.is_constant()) value.access = materialize(value);
   return Status();
 }
@@ -134,7 +136,7 @@ Operand OpEmitter::constant(double value, HostType type) const {
 
 Access OpEmitter::materialize(const Operand& operand) {
   if (operand.access) return *operand.access;
-  const HostType type = host_type_of(operand.held);
+  const HostType type = host_type_of(operand.held, operand.type);
   const Fill fill{.start = operand.value, .step = 0};
   for (size_t i = 0; i < graph_.buffers.size(); ++i) {
     const Buffer& known = graph_.buffers[i];
@@ -156,7 +158,7 @@ Result<Operand> OpEmitter::ramp(const Expr& index, HostType type) {
     const Fill fill{.start = constant_part, .step = static_cast<double>(term.coefficient)};
     constant_part = 0;
     const BufferId id = graph_.add_buffer(
-        {.name = "ramp", .dtype = host_type_of(held), .size = {loop->extent}, .stride = {1}, .fill = fill});
+        {.name = "ramp", .dtype = host_type_of(held, type), .size = {loop->extent}, .stride = {1}, .fill = fill});
     const double last = fill.start + fill.step * static_cast<double>(loop->extent - 1);
     const Operand part{.access = Access{id, Expr::symbol(loop->name)},
                        .type = type,
@@ -167,8 +169,8 @@ Result<Operand> OpEmitter::ramp(const Expr& index, HostType type) {
     sum->most = most;
   }
   if (!sum) return constant(constant_part, type);
-  sum->type = type;
-  return hold(*sum, held_as(type));
+  sum->type = host_type_of(held, type);
+  return convert(*sum, type);
 }
 
 std::vector<Loop> OpEmitter::loops_of(const std::vector<Operand>& operands) const {
@@ -199,7 +201,7 @@ Operand OpEmitter::emit(std::string_view name, bool reduces, std::vector<Loop> l
   for (const Loop& loop : loops) {
     if (!loop.reduced) kept.push_back(loop);
   }
-  const HostType type = host_type_of(held);
+  const HostType type = host_type_of(held, operands[0].type);
   Buffer buffer{.name = fmt::format("{}_{}", node_.name, out_.size() - first_), .dtype = type};
   for (const Loop& loop : kept) buffer.size.push_back(loop.extent);
   buffer.stride = contiguous_strides(buffer.size);
@@ -246,33 +248,53 @@ Operand OpEmitter::hold(const Operand& value, Held held) {
     result.held = held;
     return result;
   }
-  const HostType type = value.type;
+  SPYRE_CHECK(value.held != Held::kBits && held != Held::kBits, "the program converts bits, and is refused");
   if (const Buffer& buffer = graph_.buffers[static_cast<size_t>(value.access->buffer)]; buffer.fill) {
     Buffer twin = buffer;  // a ramp can be made in any format
-    twin.dtype = host_type_of(held);
+    twin.dtype = host_type_of(held, value.type);
     result.access->buffer = graph_.add_buffer(std::move(twin));
     result.held = held;
     return result;
   }
-  if (value.held == Held::kFp8) {
-    result = op("fp8todl16", {value}, Held::kFp16);
-  } else if (value.held == Held::kFp16) {
-    result = op("dl16tofp32", {value}, Held::kFp32);
-  } else if (value.held == Held::kInt32) {
-    result = op("int32tofp32", {value}, Held::kFp32);
-  } else if (held == Held::kFp16) {
-    result = op("fp32todl16", {value}, Held::kFp16);
-  } else if (value.type == HostType::kBool) {
-    result = op("fp32toint32", {value}, Held::kInt32);
-  } else {
-    const Operand zero = constant(0, HostType::kFloat32);
-    const Operand up = op("neg", {op("floor", {op("neg", {value})})});
-    const Operand whole = op("where3", {op("greaterequal", {value, zero}), op("floor", {value}), up});
-    result = op("fp32toint32", {whole}, Held::kInt32);
+  // By way of fp32, which both others convert to and from.
+  if (value.held == Held::kFp16) result = op("dl16tofp32", {value}, Held::kFp32);
+  if (value.held == Held::kInt32) result = op("int32tofp32", {value}, Held::kFp32);
+  if (held == Held::kFp16) {
+    result = op("fp32todl16", {result}, Held::kFp16);
+  } else if (held == Held::kInt32) {
+    const bool is_whole = value.type == HostType::kBool;
+    result = op("fp32toint32", {is_whole ? result : whole_part(result)}, Held::kInt32);
   }
-  result.type = type;
+  result.type = value.type;
   result.most = value.most;
-  return result.held == held ? result : hold(result, held);
+  return result;
+}
+
+Operand OpEmitter::whole_part(const Operand& value) {
+  const Operand zero = constant(0, HostType::kFloat32);
+  const Operand up = op("neg", {op("floor", {op("neg", {value})})});
+  return op("where3", {op("greaterequal", {value, zero}), op("floor", {value}), up});
+}
+
+Result<Operand> OpEmitter::convert(const Operand& value, HostType type) {
+  const Held held = held_as(type);
+  Operand result = value;
+  const bool of_bits = value.held == Held::kBits || held == Held::kBits;
+  if (of_bits && value.type != type) {
+    return refuse(fmt::format("a conversion from {} to {}; the card converts between float16, bfloat16, float32, "
+                              "bool, int32 and int64",
+                              to_string(value.type), to_string(type)));
+  }
+  const bool may_overflow = value.held == Held::kFp32 && held == Held::kFp16 && !value.is_constant() &&
+                            value.type != HostType::kBool && value.most > fp32_from_sen169(kSen169MaxFinite);
+  if (may_overflow) {
+    result = op("clip", {value}, std::nullopt,
+                {{"clipMin", -fp32_from_sen169(kSen169MaxFinite)}, {"clipMax", fp32_from_sen169(kSen169MaxFinite)}});
+    result.type = value.type;
+  }
+  if (!of_bits) result = hold(result, held);
+  result.type = type;
+  return result;
 }
 
 bool OpEmitter::reads_elsewhere(const Node& maker) const {
@@ -285,7 +307,7 @@ bool OpEmitter::reads_elsewhere(const Node& maker) const {
 Status OpEmitter::store(const Operand& value) {
   const HostType type = graph_.buffers[static_cast<size_t>(node_.target)].dtype;
   for (const std::string& name : node_.target_index.index_tensors()) SPYRE_TRY(hold_index(name));
-  const Operand held = hold(value, held_as(type));
+  SPYRE_ASSIGN_OR_RETURN(const Operand held, convert(value, type));
   std::vector<Loop> loops;
   for (const Loop& loop : node_.loops) {
     if (!loop.reduced) loops.push_back(loop);

@@ -14,8 +14,9 @@
 /// Builds the nodes that replace one node of several operations.
 namespace spyre {
 
-/// How a value is held on the card. Booleans are numbers, 0 or 1, in either float.
-enum class Held : uint8_t { kFp16, kFp32, kInt32, kFp8 };
+/// How a value is held on the card. Booleans are numbers, 0 or 1, in either float. The card computes with the
+/// first three; what it only moves (fp8, int8, int16, uint8) is kBits, and stays of the type it has.
+enum class Held : uint8_t { kFp16, kFp32, kInt32, kBits };
 
 Held held_as(HostType type);
 
@@ -52,8 +53,11 @@ class OpEmitter {
   Operand reduce(std::string_view name, const std::vector<Operand>& operands,
                  const std::vector<std::string>& loops,
                  std::vector<std::pair<std::string, double>> attributes = {});
-  /// The same value, held otherwise. A conversion to integer drops the fraction, as PyTorch does.
+  /// The same value, held otherwise. A conversion to integer drops the fraction, as PyTorch does. Not for kBits.
   Operand hold(const Operand& value, Held held);
+  /// What the program converts: every pair of types has a way here, or is refused. Narrowing to 16 bits
+  /// saturates, because an infinity would become NaN.
+  Result<Operand> convert(const Operand& value, HostType type);
 
   /// Ends the node: `value` goes where the node stores. A node that reads other elements of its own target
   /// has read them all before the first is written.
@@ -73,6 +77,7 @@ class OpEmitter {
 
  private:
   bool reads_elsewhere(const Node& maker) const;
+  Operand whole_part(const Operand& fp32);
   Access materialize(const Operand& operand);
   const Operand& value_named(std::string_view name) const;
   Status hold_index(std::string_view name);

@@ -17,6 +17,7 @@ from torch_spyre import profiler
 
 log = logging.getLogger(__name__)
 _state = threading.local()
+_library = torch.library.Library("aten", "IMPL")  # what it registers goes when it goes
 
 
 # --- installed once, with Dynamo and Inductor ------------------------------------------------------------------------
@@ -135,7 +136,27 @@ def _compile_for_the_card() -> None:
     module.compile_fx = compile_fx
 
 
+def _mul_checks_its_result() -> None:
+    """PyTorch's meta kernel of ``mul_`` forgets that a result that cannot be cast back is an error; all others ask."""
+    from torch._meta_registrations import meta_binop_inplace
+
+    def mul_(self, other):
+        if _fake_device(self) == "spyre":
+            result = torch.result_type(self, other)
+            if not torch.can_cast(result, self.dtype):
+                raise RuntimeError(f"result type {result} can't be cast to the desired output type {self.dtype}")
+        return meta_binop_inplace(self, other)
+
+    for overload in ("mul_.Tensor", "mul_.Scalar"):
+        _library.impl(overload, mul_, "Meta", allow_override=True)
+
+
+def _fake_device(tensor) -> str:
+    return getattr(getattr(tensor, "fake_device", None), "type", "")
+
+
 def install() -> None:
+    _mul_checks_its_result()
     _realize_every_device_loop()
     _name_device_operations()
     _key_holds_device_layouts()
