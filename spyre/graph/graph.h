@@ -151,6 +151,9 @@ Result<Graph> parse_graph(std::string_view text, std::string_view origin = "grap
 /// bundles that count up from 0.
 Status verify(const Graph& graph);
 
+/// A sum of products. Its result may be wider than its operands; text then says so (`reduce.dot v0 v1 : float32`).
+bool is_product(const Instruction& instruction);
+
 /// Which host type an operation gives: PyTorch's promotion of its operands, bool for comparisons.
 HostType result_type(std::string_view op, const std::vector<HostType>& operands);
 
