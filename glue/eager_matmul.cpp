@@ -33,10 +33,16 @@ Value product(GraphBuilder& graph, NodeBuilder& node, const at::Tensor& a, const
 }
 
 Status check_type(const at::Tensor& a) {
-  if (a.scalar_type() == c10::kHalf || a.scalar_type() == c10::kBFloat16 || a.scalar_type() == c10::kFloat) {
-    return Status();
+  switch (a.scalar_type()) {
+    case c10::kHalf:
+    case c10::kBFloat16:
+    case c10::kFloat:
+    case c10::kInt:
+    case c10::kLong:
+      return Status();
+    default:
+      return refuse(c10::str("a matrix product in ", a.scalar_type(), "; the card multiplies floats and 32-bit integers"));
   }
-  return refuse(c10::str("a matrix product in ", a.scalar_type(), "; the card multiplies matrices of floats"));
 }
 
 }  // namespace

@@ -534,15 +534,18 @@ Result<Parts> parts_of(const OpEmitter& emit, const Instruction& dot) {
 Result<Operand> select_dot(OpEmitter& emit, const Instruction& dot, Operands operands) {
   const std::vector<std::string> loops = emit.reduced_loops();
   SPYRE_ASSIGN_OR_RETURN(const Parts parts, parts_of(emit, dot));
-  const bool wide = widest(operands, 0) == Held::kFp32;
+  const Held held = widest(operands, 0);
+  const bool wide = held == Held::kFp32, integers = held == Held::kInt32;
   for (Operand& operand : operands) {
-    if (operand.held != Held::kFp16 && operand.held != Held::kFp32)
-      return emit.refuse("a matmul of integers; the card multiplies matrices of floats");
+    if (operand.held == Held::kFp8) return emit.refuse("a matmul of 8-bit floats");
     if (wide) operand = emit.hold(operand, Held::kFp32);
   }
   if (loops.size() > 1) return emit.refuse("a matmul that sums over several loops");
-  if (loops.empty()) return emit.op("mul", operands);
+  if (loops.empty()) return emit.op(integers ? "muli32toi32" : "mul", operands);
   const bool varies = emit.uses(operands[0], loops[0]) || emit.uses(operands[1], loops[0]);
+  const auto is_used = [&](const Operand& operand) { return emit.uses(operand, loops[0]); };
+  if (integers && !std::all_of(operands.begin(), operands.end(), is_used))
+    return emit.refuse("a matmul of integers that are repeated along the sum");
   if (!varies) return fold_each(emit, "sum", emit.op("mul", operands), {});
   // The right operand has the stick along n. Without n (a matrix times a vector), multiply and add up.
   const auto own_loop = [&](const Operand& mine, const Operand& other) {
@@ -551,9 +554,13 @@ Result<Operand> select_dot(OpEmitter& emit, const Instruction& dot, Operands ope
     });
   };
   if (!own_loop(operands[1], operands[0])) {
-    if (!own_loop(operands[0], operands[1])) return emit.reduce("sum", {emit.op("mul", operands)}, loops);
+    if (!own_loop(operands[0], operands[1])) {
+      if (integers) return integer_fold(emit, "sum", emit.op("muli32toi32", operands));
+      return emit.reduce("sum", {emit.op("mul", operands)}, loops);
+    }
     std::swap(operands[0], operands[1]);
   }
+  if (integers) return integer_product(emit, operands[0], operands[1], loops[0]);
   if (wide) return wide_product(emit, operands[0], operands[1], loops[0], parts);
   return emit.reduce("batchmatmul", operands, loops, {}, held_as(dot.dtype));
 }

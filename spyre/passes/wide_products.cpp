@@ -1,5 +1,7 @@
 #include "spyre/passes/wide_products.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <vector>
 
@@ -71,6 +73,64 @@ Operand wide_product(OpEmitter& emit, const Operand& x, const Operand& w, const 
   // The scales first: what their product cannot hold, the result cannot.
   const Operand scales = emit.op("mul", {back(emit, rows), back(emit, columns)});
   return emit.op("mul", {emit.op("mul", {*sum, number(emit, 0x1p-56)}), scales});
+}
+
+namespace {
+
+constexpr double kDigit = 256;
+// The largest magnitude of a digit: half of 256, and one more where a 32-bit integer was rounded on its way to fp32.
+constexpr double kMostOfDigit = kDigit / 2 + 1;
+
+struct Digits {
+  Operand high, low;  // fp32; the value is base * high + low
+};
+
+Digits digits_of(OpEmitter& emit, const Operand& integer, double base) {
+  const Operand ratio = emit.op("mul", {emit.hold(integer, Held::kFp32), number(emit, 1 / base)});
+  const Operand high = emit.op("floor", {emit.op("add", {ratio, number(emit, 0.5)})});
+  const Operand whole = emit.op("muli32toi32", {emit.op("fp32toint32", {high}, Held::kInt32),
+                                                emit.constant(-base, HostType::kInt32)});
+  return {.high = high, .low = emit.hold(emit.op("addi32toi32", {integer, whole}), Held::kFp32)};
+}
+
+// In 16 bits, the lowest first; as few as hold what the operand is known not to exceed.
+std::vector<Operand> digits_of(OpEmitter& emit, const Operand& integer) {
+  const auto pair = [&](const Operand& x) {
+    const Operand ratio = emit.op("mul", {x, number(emit, 1 / kDigit)});
+    const Operand high = emit.op("floor", {emit.op("add", {ratio, number(emit, 0.5)})});
+    const Operand low = emit.op("sub", {x, emit.op("mul", {high, number(emit, kDigit)})});
+    return std::vector{emit.hold(low, Held::kFp16), emit.hold(high, Held::kFp16)};
+  };
+  if (integer.most <= kMostOfDigit) return {emit.hold(emit.hold(integer, Held::kFp32), Held::kFp16)};
+  if (integer.most <= kDigit * kDigit / 2) return pair(emit.hold(integer, Held::kFp32));
+  const Digits halves = digits_of(emit, integer, kDigit * kDigit);
+  std::vector<Operand> digits = pair(halves.low);
+  for (Operand& digit : pair(halves.high)) digits.push_back(std::move(digit));
+  return digits;
+}
+
+}  // namespace
+
+Result<Operand> integer_product(OpEmitter& emit, const Operand& x, const Operand& w, const std::string& loop) {
+  constexpr double kExact = 1 << 24;
+  constexpr size_t kDigits = 4;  // beyond 32 bits nothing is left of a product
+  if (static_cast<double>(emit.extent(loop)) * kMostOfDigit * kMostOfDigit > kExact) {
+    return emit.refuse(fmt::format("a matmul that sums {} products of integers; {:.0f} are exact", emit.extent(loop),
+                                   std::floor(kExact / kMostOfDigit / kMostOfDigit)));
+  }
+  const std::vector<Operand> left = digits_of(emit, x), right = digits_of(emit, w);
+  std::optional<Operand> sum;
+  for (size_t i = 0; i < left.size(); ++i) {
+    for (size_t j = 0; j < right.size() && i + j < kDigits; ++j) {
+      const Operand product = emit.reduce("batchmatmul", {left[i], right[j]}, {loop}, {}, Held::kFp32);
+      const Operand whole = emit.op("fp32toint32", {product}, Held::kInt32);
+      // 2^24 is the largest weight.
+      const Operand weight = emit.constant(std::pow(kDigit, static_cast<double>(i + j)), HostType::kInt32);
+      const Operand term = i + j == 0 ? whole : emit.op("muli32toi32", {whole, weight});
+      sum = sum ? emit.op("addi32toi32", {*sum, term}) : term;
+    }
+  }
+  return *sum;
 }
 
 }  // namespace spyre
