@@ -99,7 +99,9 @@ Status arg_reduce(GraphBuilder& graph, Arguments args, std::string_view op);  //
 Status extreme_and_position(GraphBuilder& graph, Arguments args, std::string_view op);  ///< max.dim, min.dim
 
 // eager_matmul.cpp
-Status matmul(GraphBuilder& graph, Arguments args, std::string_view op);         ///< mm, bmm
+/// How many 16-bit parts an fp32 value has in a product: what torch.set_float32_matmul_precision says.
+int float32_parts();
+Status matmul(GraphBuilder& graph, Arguments args, std::string_view op);         ///< mm, bmm, and their sums as another dtype
 Status add_matmul(GraphBuilder& graph, Arguments args, std::string_view op);     ///< addmm, baddbmm
 Status matrix_vector(GraphBuilder& graph, Arguments args, std::string_view op);  ///< mv, dot
 

@@ -231,14 +231,14 @@ Operand OpEmitter::op(std::string_view name, const std::vector<Operand>& operand
 
 Operand OpEmitter::reduce(std::string_view name, const std::vector<Operand>& operands,
                           const std::vector<std::string>& folded,
-                          std::vector<std::pair<std::string, double>> attributes) {
+                          std::vector<std::pair<std::string, double>> attributes, std::optional<Held> held) {
   std::vector<Loop> kept, reduced;
   for (Loop loop : loops_of(operands)) {
     loop.reduced = std::find(folded.begin(), folded.end(), loop.name) != folded.end();
     (loop.reduced ? reduced : kept).push_back(loop);
   }
   kept.insert(kept.end(), reduced.begin(), reduced.end());
-  return emit(name, true, std::move(kept), operands, operands[0].held, std::move(attributes));
+  return emit(name, true, std::move(kept), operands, held.value_or(operands[0].held), std::move(attributes));
 }
 
 Operand OpEmitter::hold(const Operand& value, Held held) {

@@ -49,10 +49,10 @@ class OpEmitter {
   /// unless `held` says otherwise.
   Operand op(std::string_view name, const std::vector<Operand>& operands, std::optional<Held> held = {},
              std::vector<std::pair<std::string, double>> attributes = {});
-  /// One reduction over the given loops.
+  /// One reduction over the given loops, held likewise.
   Operand reduce(std::string_view name, const std::vector<Operand>& operands,
                  const std::vector<std::string>& loops,
-                 std::vector<std::pair<std::string, double>> attributes = {});
+                 std::vector<std::pair<std::string, double>> attributes = {}, std::optional<Held> held = {});
   /// The same value, held otherwise. A conversion to integer drops the fraction, as PyTorch does. Not for kBits.
   Operand hold(const Operand& value, Held held);
   /// What the program converts: every pair of types has a way here, or is refused. Narrowing to 16 bits

@@ -149,6 +149,10 @@ def _batch_index(index, sizes):
     return [sympy.Integer(0) if s == 1 else i for i, s in zip(index, sizes, strict=True)]
 
 
+# Into how many 16-bit parts the operands of a float32 product are split.
+_FLOAT32_PARTS = {"highest": 3, "high": 2, "medium": 1}
+
+
 @_lowering(aten.mm.default, aten.bmm.default, spyre.batched_matmul.default)
 def batched_matmul(x, y):
     x.realize(), y.realize()
@@ -166,7 +170,8 @@ def batched_matmul(x, y):
 
     if V.graph.sizevars.statically_known_equals(depth, 1):
         return _pointwise(x, [*batch, rows, columns], lambda i: ops.mul(*operands(i, [sympy.Integer(0)])))
-    return _reduction("dot", x.get_dtype(), x.get_device(), operands, [*batch, rows, columns], [depth])
+    parts = {"parts": _FLOAT32_PARTS[torch.get_float32_matmul_precision()]} if x.get_dtype() == torch.float32 else None
+    return _reduction("dot", x.get_dtype(), x.get_device(), operands, [*batch, rows, columns], [depth], parts)
 
 
 def _broadcast(a, b):
