@@ -1,7 +1,7 @@
 """Products of float32 on the card: sums of products of 16-bit parts, called directly and through torch.compile.
 
-The judge is float64, the yardstick what PyTorch on the CPU is off by in float32: errors are counted in units of 2^-24 of
-the sum of the products' magnitudes, which is what float32 itself can promise.
+The judge is float64, the yardstick what PyTorch on the CPU is off by in float32: errors are counted in units of 2^-24
+of the sum of the products' magnitudes, which is what float32 itself can promise.
 """
 
 import pytest
@@ -118,6 +118,7 @@ def test_precision_follows_the_setting(compiled):
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 def test_relatives_of_the_product(compiled):
     x, w, b, v = rand(6, 70), rand(40, 70), rand(40), rand(70)
+    heads = [rand(1, 2, 64, 64) for _ in range(3)]
     near = dict(rtol=1e-5, atol=1e-5)
     for function, args in (
         (torch.nn.functional.linear, (x, w, b)),
@@ -126,7 +127,7 @@ def test_relatives_of_the_product(compiled):
         (torch.dot, (v, v)),
         (lambda x, w: torch.einsum("ik,jk->ij", x, w), (x, w)),
         (torch.baddbmm, (rand(2, 4, 5), rand(2, 4, 64), rand(2, 64, 5))),
-        (torch.nn.functional.scaled_dot_product_attention, (rand(1, 2, 64, 64), rand(1, 2, 64, 64), rand(1, 2, 64, 64))),
+        (torch.nn.functional.scaled_dot_product_attention, heads),
     ):
         torch.testing.assert_close(on_card(function, *args, compiled=compiled).cpu(), function(*args), **near)
 
@@ -135,15 +136,17 @@ def test_relatives_of_the_product(compiled):
 def test_gradients(compiled):
     x, w = rand(16, 70), rand(40, 70)
 
+    def loss(x, w):
+        return (x @ w.t()).square().sum()
+
     def gradients(x, w):
         x, w = x.clone().requires_grad_(), w.clone().requires_grad_()
-        (x @ w.t()).square().sum().backward()
+        loss(x, w).backward()
         return x.grad, w.grad
 
     on = [t.to("spyre").requires_grad_() for t in (x, w)]
     torch.spyre.reset_metrics()
-    found = torch.compile(lambda x, w: (x @ w.t()).square().sum())(*on) if compiled else (on[0] @ on[1].t()).square().sum()
-    found.backward()
+    (torch.compile(loss) if compiled else loss)(*on).backward()
     assert not torch.spyre.metrics()["fallbacks"]
     for mine, expected in zip(on, gradients(x, w), strict=True):
         torch.testing.assert_close(mine.grad.cpu(), expected, rtol=1e-4, atol=1e-3)
