@@ -411,7 +411,7 @@ Result<Operand> select_dot(OpEmitter& emit, const Instruction& dot, Operands ope
   const Held held = widest(operands, 0);
   const bool wide = held == Held::kFp32, integers = held == Held::kInt32;
   for (Operand& operand : operands) {
-    if (operand.held == Held::kFp8) return emit.refuse("a matmul of 8-bit floats");
+    if (operand.held == Held::kBits) return emit.refuse("a matmul of values that the card only moves");
     if (wide) operand = emit.hold(operand, Held::kFp32);
   }
   if (loops.size() > 1) return emit.refuse("a matmul that sums over several loops");
