@@ -332,6 +332,11 @@ class EagerOperator final : public c10::OperatorKernel {
         EagerCache::shared().insert(std::move(*key), plan);
       }
       if (!plan->refusal.empty()) {
+        if (std::optional<at::Tensor> result = by_element(row_.recipe, arguments)) {
+          torch::jit::drop(stack, count);
+          stack->emplace_back(std::move(*result));
+          return;
+        }
         cpu_fallback(op, stack, plan->refusal,
                      plan->wrong_arguments ? FallbackCause::kWrongArguments : FallbackCause::kNoKernel);
         return;

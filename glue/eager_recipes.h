@@ -34,6 +34,10 @@ bool positions_fit(Recipe recipe, Arguments args);
 /// the positions selected. None for other calls.
 std::optional<at::Tensor> index_by_mask(Recipe recipe, Arguments args);
 
+/// x[i] and x[i] = v along the only dimension of x, where there are no rows to move: as `gather` and `scatter`, which
+/// choose elements. None for other calls.
+std::optional<at::Tensor> by_element(Recipe recipe, Arguments args);
+
 /// How shape and dtype of the results are known before anything runs.
 using ResultRule = std::vector<ResultSpec> (*)(const c10::OperatorHandle& op, Arguments args);
 /// PyTorch's own rule: the operator runs on tensors without data. Raises what PyTorch raises for bad

@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "spyre/ops/legality.h"
 #include "spyre/ops/ops.h"
 
 namespace spyre {
@@ -271,21 +272,20 @@ class StickRules {
     });
   }
 
-  // The card knows one n, up to two loops of the left operand alone and up to two of both.
+  // One loop of the right operand alone is n; along others the left operand is repeated.
   Status few_loops_each(int k) const {
-    int n = 0, rows = 0, batches = 0;
+    int columns = 0, rows = 0, batches = 0;
     for (size_t i = 0; i < op_.access.loops.size(); ++i) {
       const int loop = static_cast<int>(i);
       if (loop == k || op_.access.loops[i].extent == 1) continue;
       const bool in_x = depends(op_.op.inputs[0], loop), in_w = depends(op_.op.inputs[1], loop);
-      ++(in_x && in_w ? batches : in_w ? n : rows);
+      ++(in_x && in_w ? batches : in_w ? columns : rows);
     }
-    if (n > 1) return unsupported("n of a matmul is in two pieces");
-    if (rows > 2) return unsupported(fmt::format("rows of a matmul are in {} pieces, two are allowed", rows));
-    if (batches > 2) {
-      return unsupported(fmt::format("a matmul has {} batch dimensions, two are allowed", batches));
-    }
-    return Status();
+    const int repeated = std::max(columns - 1, 0);
+    const MatmulLoops loops{.contracted = 1, .generated = 1, .preserved = rows, .shared = batches + repeated};
+    const std::optional<Illegality> found = check_matmul_loops(loops);
+    if (!found) return Status();
+    return unsupported(fmt::format("a matmul with {}; allowed: {}", found->found, found->allowed));
   }
 
   bool copies_into_other_stick() const {

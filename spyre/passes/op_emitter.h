@@ -27,6 +27,9 @@ struct Operand {
   HostType type = HostType::kFloat16;  ///< what the program calls it
   Held held = Held::kFp16;
   double most = std::numeric_limits<double>::infinity();  ///< its magnitude is known not to exceed this
+  /// An index that the program must not get past: at least 0 and less than this, which nothing has checked
+  /// yet.
+  std::optional<int64_t> below;
 
   bool is_constant() const { return !access.has_value(); }
 };
@@ -38,7 +41,8 @@ class OpEmitter {
 
   /// Appends the value of the next instruction, so that index expressions can name it.
   void define(Operand value);
-  const Operand& value(int position) const { return values_[static_cast<size_t>(position)]; }
+  /// The value of an instruction, checked if it is an index that must exist.
+  const Operand& value(int position);
 
   Result<Operand> load(const Instruction& load);
   Operand constant(double value, HostType type) const;
@@ -80,7 +84,12 @@ class OpEmitter {
   Operand whole_part(const Operand& fp32);
   Access materialize(const Operand& operand);
   const Operand& value_named(std::string_view name) const;
-  Status hold_index(std::string_view name);
+  /// Makes the values that an index reads through ready for addresses in `buffer`.
+  Status hold_indices(BufferId buffer, const Expr& index);
+  bool ends_with_table(const Operand& position, BufferId buffer, const Expr& index,
+                       std::string_view name) const;
+  Operand checked(Operand index);
+  Operand first_of_table(const Access& row);
   void take_indices(DeviceOp& op, Expr& index);
   std::vector<Loop> loops_of(const std::vector<Operand>& operands) const;
   Operand emit(std::string_view op, bool reduces, std::vector<Loop> loops,

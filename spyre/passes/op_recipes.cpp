@@ -439,12 +439,27 @@ Result<Operand> select_dot(OpEmitter& emit, const Instruction& dot, Operands ope
   return emit.reduce("batchmatmul", operands, loops, {}, held_as(dot.dtype));
 }
 
+bool folds_nothing(const OpEmitter& emit) {
+  const std::vector<std::string> loops = emit.reduced_loops();
+  return std::any_of(loops.begin(), loops.end(), [&](const std::string& loop) { return emit.extent(loop) == 0; });
+}
+
+// What a reduction of no elements is, as PyTorch has it. The largest of nothing does not exist.
+Result<Operand> fold_of_nothing(const OpEmitter& emit, std::string_view kind, HostType type) {
+  static const std::map<std::string, double, std::less<>> kOfNothing = {
+      {"all", 1}, {"any", 0}, {"dot", 0}, {"mean", NAN}, {"prod", 1}, {"sum", 0}};
+  const auto value = kOfNothing.find(kind);
+  if (value == kOfNothing.end()) return emit.refuse(fmt::format("the reduction '{}' of no elements", kind));
+  return emit.constant(value->second, type);
+}
+
 }  // namespace
 
 Result<Operand> select_reduction(OpEmitter& emit, const Instruction& instruction, Operands operands) {
   SPYRE_TRY(computes(emit, operands, instruction.dtype));
   const std::string kind = instruction.op.substr(instruction.op.find('.') + 1);
   const HostType type = instruction.dtype;
+  if (folds_nothing(emit)) return fold_of_nothing(emit, kind, type);
   Operand result;
   if (kind == "dot") {
     SPYRE_ASSIGN_OR_RETURN(result, select_dot(emit, instruction, std::move(operands)));

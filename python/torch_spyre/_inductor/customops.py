@@ -43,6 +43,17 @@ _define(
 )
 
 
+def _checked_index(index, size: int):
+    if index.numel() and (int(index.min()) < 0 or int(index.max()) >= size):
+        wrong = index[(index < 0) | (index >= size)].flatten()[0].item()
+        raise IndexError(f"index {wrong} is out of bounds for a dimension with size {size}")
+    return index.clone()
+
+
+# The same index, of which every element is a position along a dimension of this size; a run with another one fails.
+_define("checked_index(Tensor index, int size) -> Tensor", lambda index, size: torch.empty_like(index), _checked_index)
+
+
 def _sum_to(gradient, shape):
     """Undoes broadcasting: sums the axes along which a tensor of ``shape`` was repeated."""
     extra = gradient.dim() - len(shape)

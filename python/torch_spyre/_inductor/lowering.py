@@ -126,7 +126,12 @@ class DeviceReduction(ir.Reduction):
     op_info: dict | None = None
 
 
+_OF_NOTHING = {"dot": 0.0, "sum": 0.0, "mean": float("nan")}
+
+
 def _reduction(kind: str, dtype, device, inner_fn, ranges, reduced, info=None) -> ir.TensorBox:
+    if any(V.graph.sizevars.statically_known_equals(extent, 0) for extent in reduced):
+        return full(ranges, _OF_NOTHING[kind], dtype=dtype, device=device)
     reduction = DeviceReduction(
         device=device,
         dtype=dtype,
@@ -193,6 +198,8 @@ def mean(x, axis=None, keepdim=False, *, dtype=None):
         count *= V.graph.sizevars.guard_int(extent)
     device, kind, factor = x.get_device(), x.get_dtype(), 1.0 / max(count, 1)
     inner, outer, reduced = kwargs["inner_fn"], kwargs["ranges"], kwargs["reduction_ranges"]
+    if count == 0:
+        return full(outer, _OF_NOTHING["mean"], dtype=kind, device=device)
     if count == 1:
         return _pointwise(x, outer, lambda i: inner(i, [sympy.Integer(0)] * len(reduced)))
     if sum(1 for extent in reduced if extent != 1) == 1:
@@ -288,6 +295,11 @@ def clamp_max(x, bound):
     return clamp(x, None, bound)
 
 
+@_lowering(spyre.checked_index)
+def checked_index(index, size):
+    return _unary("checked_index", index, size=float(size))
+
+
 @_lowering(spyre.layernormscale)
 def layernormscale(moments, eps):
     return _unary("layernormscale", moments, eps=float(eps))
@@ -351,6 +363,16 @@ def constant_pad_nd(x, padding, fill_value=0):
                 pieces.append(full(size, fill_value, dtype=x.get_dtype(), device=x.get_device()))
         x = cat(pieces, dim) if len(pieces) > 1 else x
     return clone(x) if isinstance(x.data, ir.BaseView) or not any(p > 0 for p in padding) else x
+
+
+@_lowering(aten.index_select.default)
+def index_select(x, dim, index):
+    rank = len(x.get_size())
+    table = x if rank else lowerings[aten.view](x, [1])
+    rows = index if len(index.get_size()) else lowerings[aten.view](index, [1])
+    before = [None] * (_validate_dim(x, dim, 0) if rank else 0)
+    found = lowerings[aten.index.Tensor](table, [*before, rows])
+    return found if rank else lowerings[aten.view](found, [])
 
 
 @_lowering(aten.slice_scatter)

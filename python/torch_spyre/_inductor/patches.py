@@ -241,6 +241,8 @@ def enable_spyre_context(example_inputs=()):
             mock.patch.object(joint_graph, "pass_patterns", []),
             lowering.installed(),
             _forced_fallbacks(),
+            _numbers_follow_tensors(),
+            _floats_stay_open(),
         ):
             yield
     finally:
@@ -303,6 +305,36 @@ def _forced_fallbacks():
         return is_refused(node) or original(node, *args, **kwargs)
 
     with mock.patch.object(graph, "fallback_node_due_to_unsupported_type", forced):
+        yield
+
+
+@contextlib.contextmanager
+def _numbers_follow_tensors():
+    """A pointwise operator runs where its first operand is, unless another one is on a GPU: a number of the host beside a
+    tensor of the card would otherwise take the operator to the host."""
+    from torch._inductor import lowering
+
+    is_gpu = lowering.is_gpu
+    with mock.patch.object(lowering, "is_gpu", lambda kind: kind == "spyre" or is_gpu(kind)):
+        yield
+
+
+@contextlib.contextmanager
+def _floats_stay_open():
+    """A float that changes from call to call becomes a tensor where PyTorch knows how; elsewhere every value of it is
+    compiled for. These operators take tensors, too."""
+    from torch.fx.passes import _tensorify_python_scalars as tensorify
+
+    aten = torch.ops.aten
+    with_tensors = {
+        aten.clamp_max.default: aten.clamp_max.Tensor,
+        aten.clamp_min.default: aten.clamp_min.Tensor,
+        aten.fmod.Scalar: aten.fmod.Tensor,
+        aten.pow.Scalar: aten.pow.Tensor_Tensor,
+        aten.pow.Tensor_Scalar: aten.pow.Tensor_Tensor,
+        aten.remainder.Scalar: aten.remainder.Tensor,
+    }
+    with mock.patch.dict(tensorify.SUPPORTED_OPS, with_tensors):
         yield
 
 
