@@ -40,7 +40,9 @@ def test_histc_finds_its_own_ends():
 @pytest.mark.parametrize("least", [0, 5, 30])
 def test_bincount(least):
     x = torch.randint(0, 20, (100,))
-    assert torch.equal(run(lambda x: torch.bincount(x, minlength=least), x, compiled=False), x.bincount(minlength=least))
+    assert torch.equal(
+        run(lambda x: torch.bincount(x, minlength=least), x, compiled=False), x.bincount(minlength=least)
+    )
     with pytest.raises(RuntimeError):
         torch.bincount(torch.tensor([1, -1]).to("spyre"))
 

@@ -72,7 +72,7 @@ def place_of(name: str, input_offset: Callable[[str], int]) -> Place:
 
 
 class LaunchScalars:
-    """Numbers of the program that are known only when it runs: one-element inputs that the wrapper fills at each launch.
+    """Numbers of the program known only when it runs: one-element inputs, filled by the wrapper at each launch.
 
     ``x * s`` for an ``s`` that changes from call to call reads ``scalar0[0]``; the wrapper passes the number ``s``.
     """
@@ -176,7 +176,9 @@ class BodyRecorder(DefaultHandler):
             known = [f for f in factors if all(self._is_launch_symbol(s) for s in f.free_symbols)]
             loops = [f for f in factors if f not in known]
             if any(self._is_launch_symbol(s) for f in loops for s in f.free_symbols):
-                raise SpyreUnsupportedError(f"the position {expr}, in which loops and numbers of the call are entangled")
+                raise SpyreUnsupportedError(
+                    f"the position {expr}, in which loops and numbers of the call are entangled"
+                )
             if not loops:
                 at_launch += term
                 continue

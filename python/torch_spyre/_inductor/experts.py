@@ -1,8 +1,8 @@
 """Products of groups of rows with a matrix for each group, and counts by group: what a mixture of experts consists of.
 
-The sizes of groups are values, and the shapes of kernels are not: every row is multiplied with the matrices of all groups,
-and its own product is chosen. Rows are taken so many at a time that all their products fit, and that their numbers are
-exact in 16 bits.
+The sizes of groups are values, and the shapes of kernels are not: every row is multiplied with the matrices of all
+groups, and its own product is chosen. Rows are taken so many at a time that all their products fit, and that their
+numbers are exact in 16 bits.
 """
 
 import torch

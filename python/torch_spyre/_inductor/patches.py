@@ -310,8 +310,8 @@ def _forced_fallbacks():
 
 @contextlib.contextmanager
 def _numbers_follow_tensors():
-    """A pointwise operator runs where its first operand is, unless another one is on a GPU: a number of the host beside a
-    tensor of the card would otherwise take the operator to the host."""
+    """A pointwise operator runs where its first operand is, unless another one is on a GPU: a number of the host beside
+    a tensor of the card would otherwise take the operator to the host."""
     from torch._inductor import lowering
 
     is_gpu = lowering.is_gpu
