@@ -7,6 +7,7 @@
 #include "spyre/passes/align_divisions.h"
 #include "spyre/passes/assign_layouts.h"
 #include "spyre/passes/cut_bundles.h"
+#include "spyre/passes/divide_nodes.h"
 #include "spyre/passes/eliminate_dead_code.h"
 #include "spyre/passes/move_halves.h"
 #include "spyre/passes/pad_contractions.h"
