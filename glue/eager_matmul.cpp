@@ -19,6 +19,9 @@ Value sum_of_products(NodeBuilder& node, Value x, Value w, HostType dtype) {
 /// The product of two matrices, or of two equal stacks of them, at the current point of a node with the loops
 /// (batch,) m, n and the reduced loop k.
 Value product(GraphBuilder& graph, NodeBuilder& node, const at::Tensor& a, const at::Tensor& b, HostType dtype) {
+  if (a.size(-1) == 0) {
+    return node.constant(0, dtype);  // operands without elements have no memory to read
+  }
   const size_t batches = static_cast<size_t>(a.dim()) - 2;
   std::vector<Expr> left, right;
   for (size_t i = 0; i < batches; ++i) {
@@ -94,6 +97,10 @@ Status matrix_vector(GraphBuilder& graph, Arguments args, std::string_view /*op*
   const at::Tensor &a = args[0].toTensor(), &x = args[1].toTensor();
   SPYRE_TRY(check_type(a));
   NodeBuilder node = graph.node(graph.result(), graph.result_size(), {x.size(0)});
+  if (x.size(0) == 0) {
+    node.store(node.constant(0, host_type_of(a.scalar_type())));
+    return Status();
+  }
   const Expr k = node.loop(node.output_loops());
   const Value row = node.load(graph.input(a), a.dim() == 1 ? std::vector{k} : std::vector{node.loop(0), k});
   node.store(sum_of_products(node, row, node.load(graph.input(x), {k}), node.dtype(row)));
