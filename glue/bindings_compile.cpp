@@ -79,7 +79,8 @@ void bind_compile(py::module& module) {
       .def("output_layout", [](const CompiledKernel& k, const std::string& name) { return k.argument(name).layout; },
            py::arg("name"), "The device layout of an argument.")
       .def("run", &run, py::arg("inputs"), py::arg("outputs"), "Queues one run on the current stream.")
-      .def("plan", [](CompiledKernel& k, c10::DeviceIndex device) { return k.plan(device); }, py::arg("device") = 0)
+      .def("plan", [](CompiledKernel& k, c10::DeviceIndex device) { return k.plan(device); }, py::arg("device") = 0,
+           py::call_guard<py::gil_scoped_release>())
       .def_property_readonly("planned", [](const CompiledKernel& k) { return k.compiled().options.lx_planning; },
                              "Whether it was compiled with LX planning.")
       .def("compulsory_bytes",

@@ -20,10 +20,7 @@ std::map<std::string, std::string> code_files(const Bundle& bundle) {
   return files;
 }
 
-LaunchTensor launch_tensor(const at::Tensor& tensor) {
-  const StorageContext* context = context_of(*tensor.storage().unsafeGetStorageImpl());
-  return {context == nullptr ? nullptr : context->memory, tensor.sizes().vec()};
-}
+LaunchTensor launch_tensor(const at::Tensor& tensor) { return {memory_behind(tensor), tensor.sizes().vec()}; }
 
 void require_layout(const at::Tensor& tensor, const KernelArgument& argument) {
   TORCH_CHECK(tensor.device().is_privateuseone(), "kernel argument '", argument.name, "' must be on the card, found ",
@@ -31,6 +28,9 @@ void require_layout(const at::Tensor& tensor, const KernelArgument& argument) {
   const DeviceLayout layout = layout_of(tensor);
   TORCH_CHECK(layout == argument.layout, "kernel argument '", argument.name, "' is laid out ", layout.to_string(),
               ", the kernel was compiled for ", argument.layout.to_string());
+  const Bytes needed = unwrap(layout.byte_size());
+  TORCH_CHECK(needed <= memory_behind(tensor)->requested(), "kernel argument '", argument.name, "' is laid out in ",
+              needed.count(), " bytes, its storage has ", memory_behind(tensor)->requested().count());
 }
 
 }  // namespace
@@ -49,9 +49,12 @@ const KernelArgument& CompiledKernel::argument(const std::string& name) const {
   TORCH_CHECK_INDEX(false, "kernel '", compiled_.graph.name, "' has no argument '", name, "'");
 }
 
-const CompiledKernel::OnCard& CompiledKernel::on_card(c10::DeviceIndex device) {
+std::shared_ptr<const CompiledKernel::OnCard> CompiledKernel::on_card(c10::DeviceIndex device) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = cards_.find(device); found != cards_.end()) { return found->second; }
+  // A plan that a failed stream did not load is made again, on the stream of today.
+  if (const auto found = cards_.find(device); found != cards_.end() && found->second->plan->can_load()) {
+    return found->second;
+  }
   OnCard made;
   made.plan = unwrap(prepare_kernel(card(device), code_files(compiled_.bundle),
                                     {.stream = stream_of(current_stream(device)), .kernel_name = compiled_.graph.name}));
@@ -59,11 +62,11 @@ const CompiledKernel::OnCard& CompiledKernel::on_card(c10::DeviceIndex device) {
     made.pool = unwrap(card(device).allocate(
         compiled_.caller_pool, {.kind = MemoryKind::kProgram, .description = "pool of " + compiled_.graph.name}));
   }
-  return cards_.emplace(device, std::move(made)).first->second;
+  return cards_[device] = std::make_shared<const OnCard>(std::move(made));
 }
 
 JobPlanRef CompiledKernel::plan(c10::DeviceIndex device) {
-  return on_card(device).plan;
+  return on_card(device)->plan;
 }
 
 void CompiledKernel::run(std::span<const at::Tensor> inputs, std::span<const at::Tensor> outputs) {
@@ -80,9 +83,9 @@ void CompiledKernel::run(std::span<const at::Tensor> inputs, std::span<const at:
       tensors.push_back(launch_tensor(tensor));
     }
   }
-  const OnCard& here = on_card(device);
-  if (here.pool != nullptr) { tensors.insert(tensors.begin(), LaunchTensor{here.pool, {}}); }
-  check(launch(here.plan, std::move(tensors), stream_of(current_stream(device)), Blocking::kNo));
+  const std::shared_ptr<const OnCard> here = on_card(device);
+  if (here->pool != nullptr) { tensors.insert(tensors.begin(), LaunchTensor{here->pool, {}}); }
+  check(launch(here->plan, std::move(tensors), stream_of(current_stream(device)), Blocking::kNo));
 }
 
 }  // namespace spyre::glue

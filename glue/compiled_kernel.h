@@ -37,12 +37,12 @@ class CompiledKernel {
     JobPlanRef plan;
     MemoryRef pool;  // what several bundles share; launches of one plan never overlap, so neither do its uses
   };
-  const OnCard& on_card(c10::DeviceIndex device);
+  std::shared_ptr<const OnCard> on_card(c10::DeviceIndex device);
 
   const CompiledGraph compiled_;
   std::vector<std::string> input_names_, output_names_;
   std::mutex mutex_;
-  std::map<c10::DeviceIndex, OnCard> cards_;  // entries never move or go
+  std::map<c10::DeviceIndex, std::shared_ptr<const OnCard>> cards_;
 };
 
 }  // namespace spyre::glue

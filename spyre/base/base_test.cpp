@@ -127,6 +127,18 @@ TEST(Settings, MalformedValueSaysWhatIsAllowed) {
   EXPECT_EQ(read_int("SENCORES").value(), 32);
 }
 
+TEST(Settings, AllMalformedValuesAreSaidAtOnce) {
+  EXPECT_TRUE(check_settings().ok());
+  setenv("SENCORES", "33", 1);
+  setenv("DXP_LX_FRAC_AVAIL", "nan", 1);
+  const Status status = check_settings();
+  unsetenv("SENCORES");
+  unsetenv("DXP_LX_FRAC_AVAIL");
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().message, "DXP_LX_FRAC_AVAIL='nan' is not allowed: expected a number from 0 to 1");
+  EXPECT_EQ(status.error().notes.back(), "SENCORES='33' is not allowed: expected 1 to 32");
+}
+
 TEST(Settings, BoolTakesUpstreamsWords) {
   for (const char* word : {"0", "false", "off", "OFF"}) {
     setenv("TORCH_SPYRE_DOWNCAST_WARN", word, 1);

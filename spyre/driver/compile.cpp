@@ -7,12 +7,14 @@
 #include "spyre/passes/align_divisions.h"
 #include "spyre/passes/assign_layouts.h"
 #include "spyre/passes/cut_bundles.h"
+#include "spyre/passes/divide_nodes.h"
 #include "spyre/passes/eliminate_dead_code.h"
 #include "spyre/passes/move_halves.h"
 #include "spyre/passes/pad_contractions.h"
 #include "spyre/passes/peel_indices.h"
 #include "spyre/passes/plan_pool.h"
 #include "spyre/passes/select_ops.h"
+#include "spyre/passes/tile_spans.h"
 
 namespace spyre {
 namespace {
@@ -35,6 +37,7 @@ Status optimize(Graph& graph, const CompileOptions& options, PassLog& log, Compi
   // Only now is it known where dimensions end, and with it which loops are two.
   SPYRE_TRY(log.run("cut-loops", graph, cut_loops));
   SPYRE_TRY(log.run("peel-indices", graph, peel_indices));
+  SPYRE_TRY(log.run("tile-spans", graph, [&](Graph& g) { return tile_spans(g, options.cores); }));
   SPYRE_TRY(log.run("divide-work", graph, [&](Graph& g) -> Status {
     SPYRE_ASSIGN_OR_RETURN(plans.refused_hints, divide_nodes(g, options.cores));
     return Status();

@@ -8,8 +8,8 @@
 #include "spyre/driver/pass_log.h"
 #include "spyre/graph/graph.h"
 #include "spyre/passes/co_optimize.h"
-#include "spyre/passes/divide_nodes.h"
 #include "spyre/passes/plan_scratchpad.h"
+#include "spyre/passes/refused_hint.h"
 #include "spyre/passes/reorder_nodes.h"
 
 /// The compiler: a graph in, the artifacts of one kernel out.

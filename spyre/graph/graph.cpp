@@ -46,6 +46,10 @@ bool Graph::is_local(BufferId id) const {
   return !buffer.is_input && !buffer.fill && !is_result(id);
 }
 
+bool is_product(const Instruction& instruction) {
+  return instruction.op == "reduce.dot" || instruction.op == "reduce.batchmatmul";
+}
+
 HostType result_type(std::string_view op, const std::vector<HostType>& operands) {
   static const std::set<std::string_view> kComparisons = {
       "eq",         "ne",          "lt",          "le",    "gt",    "ge",     "logical_and",

@@ -151,6 +151,9 @@ Status verify(const Graph& graph);
 /// they compute from such numbers overflows.
 Status check_sizes(const Graph& graph);
 
+/// A sum of products. Its result may be wider than its operands; text then says so (`reduce.dot v0 v1 : float32`).
+bool is_product(const Instruction& instruction);
+
 /// Which host type an operation gives: PyTorch's promotion of its operands, bool for comparisons.
 HostType result_type(std::string_view op, const std::vector<HostType>& operands);
 

@@ -142,10 +142,10 @@ Result<int64_t> Lexer::integer(std::string_view what) {
 
 Result<double> Lexer::number(std::string_view what) {
   const double sign = take("-") ? -1 : 1;
+  double value = 0;
   if (take("inf")) return sign * std::numeric_limits<double>::infinity();
   if (take("nan")) return std::numeric_limits<double>::quiet_NaN();
   if (kind() != Kind::kNumber) return unexpected(what);
-  double value = 0;
   const std::string& text = now().text;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (failure != std::errc() || end != text.data() + text.size()) return unexpected(what);

@@ -203,7 +203,9 @@ Status Parser::pointwise(Node& node, Instruction& instruction) {
     instruction.operands.push_back(value);
     types.push_back(node.body[static_cast<size_t>(value)].dtype);
   }
-  if (instruction.op == "to_dtype") {
+  // A product may have a wider result than its operands.
+  const bool typed = is_product(instruction) && lex_.sees(":");
+  if (instruction.op == "to_dtype" || typed) {
     SPYRE_TRY(lex_.expect(":"));
     SPYRE_ASSIGN_OR_RETURN(instruction.dtype, dtype());
   } else {

@@ -202,7 +202,7 @@ Status Parser::op_attribute(const std::string& key, OpSpec& op) {
   }
   if (key == "constants") {
     return map([&](const std::string& name) -> Status {
-      SPYRE_ASSIGN_OR_RETURN(const double value, lex_.number("a number"));
+      SPYRE_ASSIGN_OR_RETURN(const double value, lex_.number("a number, inf or nan"));
       op.constants.emplace_back(name, value);
       return Status();
     });

@@ -4,15 +4,9 @@
 #include "spyre/graph/graph.h"
 #include "spyre/graph/normal_op.h"
 #include "spyre/passes/division/division_problem.h"
+#include "spyre/passes/refused_hint.h"
 
 namespace spyre {
-
-/// A wished split that could not be followed.
-struct RefusedHint {
-  std::string node, loop;
-  int64_t split = 1;
-  std::string reason;
-};
 
 /// Cuts every node's loops into slices for the cores: `Loop::split`. The rules are those of division/; this
 /// pass only says what each node's loops and tensors are, and which loops the card must keep whole:

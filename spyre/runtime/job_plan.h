@@ -51,6 +51,9 @@ class JobPlan {
   /// What profiles and faults call a step: its own name if the plan gives one, else `<kernel name>#<step>`.
   std::string step_name(size_t step) const;
 
+  /// False when the stream that should have filled the program region failed before: such a plan never runs.
+  bool can_load() const { return parts_.ready->query().ok(); }
+
   /// Makes later work of a stream wait until the program region is filled; nothing to do once it is. The
   /// error of the stream that should have filled it, where that failed: such a plan never runs.
   Status block_until_loaded(const StreamRef& stream) const;

@@ -55,7 +55,7 @@ _PLAIN = {
     "logical_xor": torch.ne,
     "truediv": torch.true_divide,
 }
-_WITH_CONSTANTS = ("clamp", "softplus", "gelu", "gelu_tanh", "silu", "layernormscale", "layernormnorm")
+_WITH_CONSTANTS = ("checked_index", "clamp", "softplus", "gelu", "gelu_tanh", "silu", "layernormscale", "layernormnorm")
 _REDUCTIONS = ("sum", "mean", "max", "min", "prod", "dot", "exx2", "any", "argmax", "argmin")
 
 
@@ -187,6 +187,9 @@ def _round(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 def _pointwise(op: str, args: list[torch.Tensor], k: dict[str, float]) -> torch.Tensor:
     if op in _COMPARISONS:
         return _COMPARISONS[op](*args)
+    if op == "checked_index":
+        assert bool(((args[0] >= 0) & (args[0] < k["size"])).all()), f"an index outside of 0 to {k['size']:.0f}"
+        return args[0]
     if op == "clamp":
         return args[0].clamp(k.get("min"), k.get("max"))
     if op == "softplus":

@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import re
+import struct
 import weakref
 from unittest import mock
 
@@ -15,7 +16,7 @@ import torch
 from torch._inductor.async_compile import AsyncCompile
 from torch._inductor.runtime.cache_dir_utils import cache_dir
 
-from torch_spyre import _C
+from torch_spyre import _C, profiler
 from torch_spyre._inductor import config
 from torch_spyre._inductor.errors import SpyreUnsupportedError
 
@@ -75,6 +76,25 @@ def reinterpret_tensor(tensor, size, stride, offset):
     if tensor.device.type != "spyre":
         return torch._C._dynamo.guards._reinterpret_tensor(tensor, size, stride, offset)
     return _C.reinterpret_tensor(tensor, list(size), list(stride), offset)
+
+
+_SCALARS_AT_MOST = 256  # a stick of device memory each
+
+
+@functools.lru_cache(maxsize=_SCALARS_AT_MOST)
+def _scalar_on_card(bits: bytes, dtype: torch.dtype, device: str) -> torch.Tensor:
+    (value,) = struct.unpack("=q" if bits[:1] == b"i" else "=d", bits[1:])
+    return torch.tensor(value, dtype=torch.int64 if bits[:1] == b"i" else torch.float64).to(dtype).to(device)
+
+
+def launch_scalar(value, dtype: torch.dtype, device: str) -> torch.Tensor:
+    """A number of the program as a kernel takes it: in memory of the card. Numbers that come again are there already.
+
+    Told apart by their bits: a NaN is no other number, and zeros have signs.
+    """
+    value = value.item() if isinstance(value, torch.Tensor) else value
+    whole = not isinstance(value, float)
+    return _scalar_on_card(struct.pack("=cq" if whole else "=cd", b"i" if whole else b"f", value), dtype, device)
 
 
 #: Kernels of this process, in the order they were loaded; they go with the code that owns them.
@@ -147,7 +167,11 @@ class LoadedKernel:
 
     def run(self, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> None:
         fitted = [self._fit(i, tensor) for i, tensor in enumerate(inputs)]
-        self._kernel.run(fitted, outputs)
+        try:
+            self._kernel.run(fitted, outputs)
+        except Exception as error:
+            profiler.record_failure("runtime_launch", error)
+            raise
         for name, given, used in zip(self._kernel.inputs, inputs, fitted, strict=True):
             if given is not used and name in self._mutated:
                 given.copy_(used)
@@ -155,8 +179,6 @@ class LoadedKernel:
     def _fit(self, position: int, tensor: torch.Tensor) -> torch.Tensor:
         name = self._kernel.inputs[position]
         offset, expected = self._expected[name]
-        if tensor.device.type != "spyre":  # a number that a mixed graph left on the CPU
-            tensor = tensor.to("spyre")
         found = tensor.device_tensor_layout()
         if tensor.storage_offset() == offset and _same_layout(found, expected):
             return tensor
