@@ -81,6 +81,11 @@ void bind_compile(py::module& module) {
       .def("run", &run, py::arg("inputs"), py::arg("outputs"), "Queues one run on the current stream.")
       .def("plan", [](CompiledKernel& k, c10::DeviceIndex device) { return k.plan(device); }, py::arg("device") = 0,
            py::call_guard<py::gil_scoped_release>())
+      .def_property_readonly("refused_hints", [](const CompiledKernel& k) {
+        std::vector<std::string> reasons;
+        for (const RefusedHint& hint : k.compiled().refused_hints) { reasons.push_back(hint.reason); }
+        return reasons;
+      }, "Why wished splits were not followed.")
       .def_property_readonly("planned", [](const CompiledKernel& k) { return k.compiled().options.lx_planning; },
                              "Whether it was compiled with LX planning.")
       .def("compulsory_bytes",

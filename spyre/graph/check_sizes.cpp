@@ -9,6 +9,9 @@
 namespace spyre {
 namespace {
 
+/// More than any card has cores.
+constexpr int64_t kMostSlices = 1024;
+
 /// A product or a sum that must stay within `kMostElements`.
 class BoundedCount {
  public:
@@ -79,9 +82,10 @@ Status check_node(const Graph& graph, const Node& node) {
   BoundedCount points(1);
   for (const Loop& loop : node.loops) {
     if (!points.times(std::max<int64_t>(loop.extent, 1))) return refuse("points");
-    if (loop.split > kMostElements || loop.step > kMostElements || loop.to_split > kMostElements ||
-        loop.to_step > kMostElements) {
-      return refuse("slices");
+    if (std::max({loop.split, loop.step, loop.to_split, loop.to_step}) > kMostSlices) {
+      return Error(ErrorKind::kInvalidArgument,
+                   fmt::format("graph '{}', node '{}': loop '{}' is cut into more than {} slices", graph.name,
+                               node.name, loop.name, kMostSlices));
     }
   }
   if (!magnitude(node.target_index, node.loops)) return refuse("elements to choose from in its store");

@@ -40,7 +40,7 @@ void keep_indices_in_sticks(const NormalOp& op, DivisionProblem& problem) {
     if (index.lane < 0) continue;
     const Loop& loop = op.access.loops[static_cast<size_t>(index.lane)];
     std::vector<int64_t> factors;
-    for (int64_t factor = 1; factor <= loop.extent; ++factor) {
+    for (int64_t factor = 1; factor <= std::min(loop.extent, problem.cores); ++factor) {
       const int64_t piece = loop.extent / factor;
       const bool fits = piece % index.lanes == 0 || index.lanes % piece == 0;
       if (loop.extent % factor == 0 && (factor == 1 || fits)) factors.push_back(factor);
@@ -80,7 +80,7 @@ void keep_pairs_together(const Graph& graph, const Node& node, const NormalOp& o
     const Loop& loop = op.access.loops[static_cast<size_t>(lane)];
     const int64_t pairs = (loop.extent + kPair - 1) / kPair;
     std::vector<int64_t> factors;
-    for (int64_t factor = 1; factor <= pairs; ++factor) {
+    for (int64_t factor = 1; factor <= std::min(pairs, problem.cores); ++factor) {
       if (pairs % factor == 0) factors.push_back(factor);
     }
     problem.allowed[loop.name] = factors;

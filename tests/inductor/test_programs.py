@@ -275,7 +275,7 @@ def test_a_hint_travels_to_the_node(both):
     assert "hint={p0: 8}" in both.text
 
 
-def test_a_hint_that_cannot_be_followed_is_refused_and_nothing_else(monkeypatch, capfd):
+def test_a_hint_that_cannot_be_followed_is_refused_and_nothing_else(monkeypatch, caplog):
     import torch_spyre
     from torch_spyre import diagnostics
     from torch_spyre._inductor.hints import declare_tensor_dim, name_tensor_dims, spyre_hint
@@ -291,12 +291,12 @@ def test_a_hint_that_cannot_be_followed_is_refused_and_nothing_else(monkeypatch,
     torch.spyre.reset_metrics()
     on_card = name_tensor_dims(x.to("spyre"), ["REFUSED_M", "K"])
     assert_near(torch.compile(add)(on_card), x + 1)
-    assert torch.spyre.metrics()["cpu_fallbacks"] == 0
+    assert not torch.spyre.metrics()["fallbacks"]
     assert diagnostics.compilations()[-1]["refused"] == []
     (plan,) = [p for p in torch_spyre.explain() if p["refused_hints"]]
     (refused,) = plan["refused_hints"]
     assert (refused["loop"], refused["split"]) == ("p0", 7) and "try p0=8" in refused["reason"]
-    assert "work_div hint p0=7" in capfd.readouterr().err
+    assert any("work_div hint p0=7" in record.getMessage() for record in caplog.records)
 
 
 def test_a_tiling_hint_is_said_to_change_nothing(compiled, caplog):

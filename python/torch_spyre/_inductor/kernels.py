@@ -53,7 +53,10 @@ def eager_layout(size: tuple, stride: tuple, dtype: torch.dtype):
 
 @functools.lru_cache(maxsize=1024)
 def _compiled(text: str, compiler, settings):
-    return compiler(text)
+    kernel = compiler(text)
+    for reason in getattr(kernel, "refused_hints", ()):
+        log.warning("%s; the work is divided without this hint", reason)
+    return kernel
 
 
 def compile_for_codegen(text: str):
