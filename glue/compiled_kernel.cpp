@@ -1,6 +1,5 @@
 #include "glue/compiled_kernel.h"
 
-#include "glue/constants.h"
 #include "glue/device_state.h"
 #include "glue/error.h"
 #include "glue/storage.h"
@@ -63,9 +62,6 @@ std::shared_ptr<const CompiledKernel::OnCard> CompiledKernel::on_card(c10::Devic
     made.pool = unwrap(card(device).allocate(
         compiled_.caller_pool, {.kind = MemoryKind::kProgram, .description = "pool of " + compiled_.graph.name}));
   }
-  for (const KernelArgument& argument : compiled_.arguments) {
-    if (argument.role == KernelArgument::Role::kConstant) { made.constants.push_back(constant_tensor(argument, device)); }
-  }
   return cards_[device] = std::make_shared<const OnCard>(std::move(made));
 }
 
@@ -89,7 +85,6 @@ void CompiledKernel::run(std::span<const at::Tensor> inputs, std::span<const at:
   }
   const std::shared_ptr<const OnCard> here = on_card(device);
   if (here->pool != nullptr) { tensors.insert(tensors.begin(), LaunchTensor{here->pool, {}}); }
-  for (const at::Tensor& constant : here->constants) { tensors.push_back(launch_tensor(constant)); }
   check(launch(here->plan, std::move(tensors), stream_of(current_stream(device)), Blocking::kNo));
 }
 

@@ -13,8 +13,7 @@
 
 namespace spyre::glue {
 
-/// A compiled graph that tensors can be passed to. Prepared on a card when it first runs there; constants are
-/// made then too (constants.h).
+/// A compiled graph that tensors can be passed to. Prepared on a card when it first runs there.
 ///
 /// Any thread; launches go to the current stream of the tensors' card.
 class CompiledKernel {
@@ -37,7 +36,6 @@ class CompiledKernel {
   struct OnCard {
     JobPlanRef plan;
     MemoryRef pool;  // what several bundles share; launches of one plan never overlap, so neither do its uses
-    std::vector<at::Tensor> constants;
   };
   std::shared_ptr<const OnCard> on_card(c10::DeviceIndex device);
 

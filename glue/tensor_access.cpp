@@ -5,7 +5,7 @@
 #include "glue/device_state.h"
 #include "glue/error.h"
 #include "glue/tensor_impl.h"
-#include "spyre/base/settings.h"
+#include "spyre/layout/number_policy.h"
 
 namespace spyre::glue {
 namespace {
@@ -76,9 +76,7 @@ HostBuffer host_target(const at::Tensor& tensor) {
 }
 
 Sen169Policy number_policy() {
-  static const Sen169Policy policy = unwrap(read_string("SPYRE_NUMBER_FORMAT")) == "published"
-                                         ? Sen169Policy::kPublished
-                                         : Sen169Policy::kVendor;
+  static const Sen169Policy policy = unwrap(number_policy_setting());
   return policy;
 }
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
-from torch_spyre import _C, diagnostics, memory, random, streams
+from torch_spyre import _C, diagnostics, memory, profiler, random, streams
 from torch_spyre.streams import _index
 
 
@@ -145,7 +145,6 @@ def make() -> types.ModuleType:
         "default_stream",
         "set_stream",
         "stream",
-        "stream_get_error",
         "synchronize",
     ):
         setattr(module, name, getattr(streams, name))
@@ -167,6 +166,7 @@ def make() -> types.ModuleType:
         setattr(module, name, getattr(memory, name))
     for name in ("Scheduling", "GraphLowering", "Lowering", "Codegen", "Compile"):
         setattr(module, name, None)
+    module.get_diagnostic_report = profiler.get_diagnostic_report
     module.memory, module.random, module._utils = memory, random, _Utils
     module._is_in_bad_fork = _C._is_in_bad_fork
     module._is_compiled = lambda: True

@@ -1,10 +1,14 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
 
+#include "spyre/base/file.h"
 #include "spyre/base/json.h"
 #include "spyre/base/log.h"
 #include "spyre/base/result.h"
@@ -64,6 +68,26 @@ TEST(Json, ParseErrorNamesTheOrigin) {
 
 TEST(Json, KeepsKeyOrder) {
   EXPECT_EQ(parse_json(R"({"b":1,"a":2})", "x").value().dump(), R"({"b":1,"a":2})");
+}
+
+TEST(File, OnlyRegularFilesOfAllowedSizeAreRead) {
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / fmt::format("file{}", ::getpid());
+  std::filesystem::create_directories(folder);
+  ASSERT_TRUE(write_text(folder / "text", "twelve bytes").ok());
+  EXPECT_EQ(read_file(folder / "text", 12).value(), "twelve bytes");
+  EXPECT_THAT(read_file(folder / "text", 11).error().message,
+              HasSubstr("found 12 bytes, allowed: at most 11"));
+  EXPECT_THAT(read_file(folder, 12).error().message, HasSubstr("found a folder, allowed: a regular file"));
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_THAT(read_text(folder / "pipe").error().message, HasSubstr("a regular file"));
+  EXPECT_THAT(read_text("/dev/zero").error().message, HasSubstr("a regular file"));
+  EXPECT_THAT(read_text(folder / "none").error().message, HasSubstr("No such file"));
+  EXPECT_FALSE(read_text("/proc/self/status").value().empty());  // states no size
+  // A failed write leaves nothing behind.
+  EXPECT_FALSE(write_text(folder, "text").ok());
+  EXPECT_FALSE(std::filesystem::exists(folder.string() + fmt::format(".tmp{}_2", ::getpid())));
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Log, GoesToTheSinkOnly) {

@@ -8,6 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "spyre/layout/tile_axis.h"
+
 namespace spyre {
 namespace {
 
@@ -39,22 +41,11 @@ void clip_to_row(std::vector<MapAxis>& axes, int64_t lane_stride, std::initializ
   }
 }
 
-/// The axis that counts sticks along a row, if it can be told from the others.
-std::optional<size_t> tile_axis(const std::vector<MapAxis>& axes) {
-  std::optional<size_t> tile;
-  for (size_t i = 0; i + 1 < axes.size(); ++i) {
-    if (axes[i].host_stride != axes.back().extent * axes.back().host_stride) continue;
-    if (tile) return std::nullopt;
-    tile = i;
-  }
-  return tile;
-}
-
 /// Rows shorter than a stick may have more than one: the others are padding.
 std::vector<MapAxis> plain_axes(const DeviceLayout& layout) {
   std::vector<MapAxis> axes = standard_axes(layout);
   const MapAxis stick = axes.back();
-  if (const std::optional<size_t> tile = tile_axis(axes); tile && stick.host_stride > 0) {
+  if (const std::optional<size_t> tile = tile_axis(layout)) {
     clip_to_row(axes, stick.host_stride, {*tile, axes.size() - 1});
   }
   return axes;

@@ -57,10 +57,20 @@ TEST(ElementMap, OneElementPerStickWhenTheStickRepeatsAnAxis) {
 }
 
 TEST(ElementMap, RefusesTwoAxesWithOneStride) {
-  const auto map = ElementMap::of(DeviceLayout::raw({2, 3, 64}, {64, 64, 1}, kDl16));
-  EXPECT_THAT(map.error().to_string(), HasSubstr("two axes step by 64 host elements"));
+  const auto map = ElementMap::of(DeviceLayout::raw({2, 3, 64}, {128, 128, 1}, kDl16));
+  EXPECT_THAT(map.error().to_string(), HasSubstr("two axes step by 128 host elements"));
   EXPECT_THAT(map.error().message,
               HasSubstr("Invalid device sizes and stride map for host sizes and strides"));
+}
+
+TEST(ElementMap, RowsOfOneStickMayHaveEmptyTiles) {
+  // Tiles lie outside the axis that is just outside the stick.
+  const ElementMap rows = map_of(DeviceLayout::raw({2, 4, 32}, {32, 32, 1}, DataFormat::IEEE_FP32));
+  EXPECT_EQ(rows.find(33), 32 + 1);
+  EXPECT_EQ(rows.find(3 * 32), 3 * 32);
+  EXPECT_FALSE(rows.find(4 * 32));
+  const ElementMap planes = map_of(DeviceLayout::raw({3, 2, 5, 32}, {32, 32, 96, 1}, DataFormat::IEEE_FP32));
+  EXPECT_EQ(planes.find(96 + 2 * 32 + 7), 2 * (2 * 5 * 32) + 32 + 7);
 }
 
 TEST(ElementMap, RefusesOffsetsBetweenElements) {

@@ -77,3 +77,20 @@ def _on_inductor() -> None:
 def install() -> None:
     _after_import("torch._dynamo.guards", _on_dynamo)
     _after_import("torch._inductor.compile_fx", _on_inductor)
+
+
+def __getattr__(name: str):
+    """Names that scripts import from here; what they need of Inductor is imported with them, not before."""
+    if name == "spyre_hint":
+        from torch_spyre._inductor.hints import spyre_hint
+
+        return spyre_hint
+    if name == "register_spyre_decomposition":
+        from torch_spyre._inductor.decompositions import register_spyre_decomposition
+
+        return register_spyre_decomposition
+    if name == "register_spyre_lowering":
+        from torch_spyre._inductor.lowering import register_spyre_lowering
+
+        return register_spyre_lowering
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

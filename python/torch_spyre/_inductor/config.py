@@ -3,6 +3,7 @@
 Names and environment variables are upstream's. Everything here is part of the key of Inductor's graph cache, because
 it changes what is compiled; settings that only change what is printed belong in ``spyre/base/settings.cpp`` alone.
 The C++ compiler reads the same environment variables; ``overrides()`` is what they are set to while it runs.
+Names that upstream has and this compiler has no use for can be set, too (``accepted.py``).
 """
 
 import os
@@ -11,6 +12,7 @@ import sys
 from torch.utils._config_module import install_config_module
 
 from torch_spyre import _C
+from torch_spyre._inductor import accepted
 
 
 def _value(name: str):
@@ -89,4 +91,6 @@ def overrides() -> dict[str, str]:
     return {variable: str(int(v)) if isinstance(v, bool) else str(v) for variable, v in values.items()}
 
 
+globals().update({name: default for name, (default, _) in accepted.WITHOUT_EFFECT.items()})
 install_config_module(sys.modules[__name__])
+accepted.announce(sys.modules[__name__])
