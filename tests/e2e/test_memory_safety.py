@@ -85,6 +85,7 @@ def test_constants_go_with_the_kernels_that_use_them():
 import torch
 x = torch.ones(64, dtype=torch.float16, device="spyre")
 def held():
+    torch.spyre.synchronize()
     return torch.accelerator.memory.memory_stats()["allocation.all.current"]
 for i in range(8):
     x * float(i + 0.5)

@@ -71,7 +71,7 @@ def empty_with_layout(size, stride, dtype, fields, device):
         getattr(_C.DataFormats, device_dtype),
         getattr(_C.ElementArrangement, arrangement),
     )
-    return _C.spyre_empty_with_layout(list(size), list(stride), dtype, layout, torch.device(device))
+    return _C._empty_with_compiled_layout(list(size), list(stride), dtype, layout, torch.device(device))
 
 
 def reinterpret_tensor(tensor, size, stride, offset):
