@@ -6,8 +6,8 @@ smallest normal number of its format, the error counts as if it were that number
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable
 
 import mpmath
 import torch
@@ -98,9 +98,15 @@ FUNCTIONS = {
     "reciprocal": Function(torch.reciprocal, lambda x: 1 / x, spread(-37, 37), bounds(1.1, 1.1), "all"),
     "square": Function(torch.square, lambda x: x * x, spread(-18, 18), bounds(1.1, 1.1), "all"),
     "pow3": Function(lambda t: t**3, lambda x: x**3, spread(-12, 12), bounds(3.2, 3), "all"),
-    "pow2.5": Function(lambda t: t**2.5, lambda x: x ** mp.mpf("2.5"), spread(-12, 12, (1,)), bounds(1.1, 200), "positive"),
-    "softplus": Function(functional.softplus, lambda x: mp.log1p(mp.exp(x)), spread(-9, 1.3), bounds(1.1, 14), "up to 20"),
-    "gelu": Function(functional.gelu, _gelu, torch.cat([spread(-9, 0.4), spread(0.4, 2, (1,))]), bounds(1.1, 16), "above -2.5"),
+    "pow2.5": Function(
+        lambda t: t**2.5, lambda x: x ** mp.mpf("2.5"), spread(-12, 12, (1,)), bounds(1.1, 200), "positive"
+    ),
+    "softplus": Function(
+        functional.softplus, lambda x: mp.log1p(mp.exp(x)), spread(-9, 1.3), bounds(1.1, 14), "up to 20"
+    ),
+    "gelu": Function(
+        functional.gelu, _gelu, torch.cat([spread(-9, 0.4), spread(0.4, 2, (1,))]), bounds(1.1, 16), "above -2.5"
+    ),
     "gelu_tanh": Function(
         lambda t: functional.gelu(t, approximate="tanh"), _gelu_tanh, spread(-9, 0.4), bounds(12, 12), "within 2.5"
     ),

@@ -19,7 +19,9 @@ def test_compiled_functions_are_the_same():
     for name in ("expm1", "log1p", "log", "sin", "tanh", "erf"):
         function = accuracy.FUNCTIONS[name]
         x = function.points.float().to("spyre")
-        assert torch.equal(torch.compile(function.call)(x).nan_to_num().cpu(), function.call(x).nan_to_num().cpu()), name
+        assert torch.equal(torch.compile(function.call)(x).nan_to_num().cpu(), function.call(x).nan_to_num().cpu()), (
+            name
+        )
 
 
 ENDS = [0.0, -0.0, math.inf, -math.inf, math.nan, 1e-45, -1e-45, 3.4e38, -3.4e38, 1.0, -1.0]
@@ -53,7 +55,10 @@ def test_remainders_are_exact(dtype):
     x = (torch.randn(400, generator=generator) * 100).to(dtype)
     y = torch.randn(400, generator=generator).to(dtype)
     x[:50], y[50:60] = (y[:50] * 7).to(dtype), 0.0
-    x[60:64], y[60:64] = torch.tensor([5.0, -5.0, 3.0, 1e4]).to(dtype), torch.tensor([0.1, 0.1, math.inf, 3.0]).to(dtype)
+    x[60:64], y[60:64] = (
+        torch.tensor([5.0, -5.0, 3.0, 1e4]).to(dtype),
+        torch.tensor([0.1, 0.1, math.inf, 3.0]).to(dtype),
+    )
     x, y = x.to("spyre"), y.to("spyre")
     wide_x, wide_y = x.float().cpu(), y.float().cpu()
     for op in (torch.fmod, torch.remainder, torch.floor_divide):
@@ -61,7 +66,10 @@ def test_remainders_are_exact(dtype):
         finite = expected.isfinite()
         found = op(x, y).float().cpu()
         torch.testing.assert_close(
-            found[finite], expected[finite].to(dtype).to("spyre").float().cpu(), rtol=2e-3 if dtype == torch.float16 else 0, atol=0
+            found[finite],
+            expected[finite].to(dtype).to("spyre").float().cpu(),
+            rtol=2e-3 if dtype == torch.float16 else 0,
+            atol=0,
         )
 
 

@@ -286,7 +286,9 @@ def test_sorting_by_its_other_names():
     torch.testing.assert_close(card.msort().cpu(), x.msort(), equal_nan=True)
     torch.testing.assert_close(card.quantile(0.5, 1).cpu(), x.quantile(0.5, 1), equal_nan=True)
     torch.testing.assert_close(card.topk(2).values.cpu(), x.topk(2).values, equal_nan=True)
-    torch.testing.assert_close(card.topk(2, largest=False).values.cpu(), x.topk(2, largest=False).values, equal_nan=True)
+    torch.testing.assert_close(
+        card.topk(2, largest=False).values.cpu(), x.topk(2, largest=False).values, equal_nan=True
+    )
     torch.testing.assert_close(card.median(1).values.cpu(), x.median(1).values, equal_nan=True)
 
 
