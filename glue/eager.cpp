@@ -9,6 +9,7 @@
 #include <set>
 
 #include "glue/eager_cache.h"
+#include "glue/eager_copies.h"
 #include "glue/eager_recipes.h"
 #include "glue/error.h"
 #include "glue/fallback.h"
@@ -69,6 +70,9 @@ struct EagerCall {
     }
     if (!on_card(tensor)) {
       return;
+    }
+    if (tensor.numel() > 0) {
+      (void)memory_behind(tensor);
     }
     if (is_written) {
       written.push_back(static_cast<int>(tensors.size()));
@@ -134,11 +138,11 @@ class Planner {
 
   Status check_tensors() const {
     for (const at::Tensor& tensor : call_.tensors) {
-      const StorageContext* context = context_of(*tensor.storage().unsafeGetStorageImpl());
-      if (tensor.numel() == 0 || context == nullptr) {
+      if (tensor.numel() == 0) {
         continue;
       }
-      if (!context->image || context->image->type != host_type_of(tensor.scalar_type())) {
+      const BaseImage* image = image_of(*tensor.storage().unsafeGetStorageImpl());
+      if (image == nullptr || image->type != host_type_of(tensor.scalar_type())) {
         return refuse("a tensor reads its storage as another dtype");
       }
     }
@@ -233,6 +237,20 @@ class Planner {
   std::vector<ResultSpec> specs_;
 };
 
+/// The positions of tensors that are only read.
+std::vector<int> only_read(const EagerCall& call) {
+  std::vector<int> positions;
+  for (size_t i = 0; i < call.tensors.size(); ++i) {
+    const bool written = std::any_of(call.written.begin(), call.written.end(), [&](int w) {
+      return call.tensors[static_cast<size_t>(w)].is_same(call.tensors[i]);
+    });
+    if (!written) {
+      positions.push_back(static_cast<int>(i));
+    }
+  }
+  return positions;
+}
+
 /// True when an `out` tensor had another size than the result and got it.
 bool resize_written(const EagerPlan& plan, const EagerCall& call) {
   bool resized = false;
@@ -298,6 +316,11 @@ class EagerOperator final : public c10::OperatorKernel {
         cpu_fallback(op, stack, kEagerIsOff);
         return;
       }
+      if (std::optional<at::Tensor> selected = index_by_mask(row_.recipe, arguments)) {
+        torch::jit::drop(stack, count);
+        stack->emplace_back(std::move(*selected));
+        return;
+      }
       std::optional<EagerKey> key = eager_key(this, arguments);
       if (!key) {
         cpu_fallback(op, stack, "the card takes no argument of this kind");
@@ -309,17 +332,23 @@ class EagerOperator final : public c10::OperatorKernel {
         EagerCache::shared().insert(std::move(*key), plan);
       }
       if (!plan->refusal.empty()) {
-        cpu_fallback(op, stack, plan->refusal);
+        if (std::optional<at::Tensor> result = by_element(row_.recipe, arguments)) {
+          torch::jit::drop(stack, count);
+          stack->emplace_back(std::move(*result));
+          return;
+        }
+        cpu_fallback(op, stack, plan->refusal,
+                     plan->wrong_arguments ? FallbackCause::kWrongArguments : FallbackCause::kNoKernel);
         return;
       }
       if (resize_written(*plan, call)) {
         continue;
       }
       if (plan->kernel != nullptr && !positions_fit(row_.recipe, arguments)) {
-        cpu_fallback(op, stack, "a position outside the tensor");
+        cpu_fallback(op, stack, "a position outside the tensor", FallbackCause::kWrongArguments);
         return;
       }
-      std::vector<at::Tensor> results = execute(*plan, call, call.tensors[0].device());
+      std::vector<at::Tensor> results = run(op.schema(), *plan, call);
       torch::jit::drop(stack, count);
       for (at::Tensor& result : results) {
         stack->emplace_back(std::move(result));
@@ -329,6 +358,37 @@ class EagerOperator final : public c10::OperatorKernel {
   }
 
  private:
+  static std::vector<at::Tensor> run(const c10::FunctionSchema& schema, const EagerPlan& plan, const EagerCall& call) {
+    const c10::Device device = call.tensors[0].device();
+    if (plan.copies.empty()) {
+      return execute(plan, call, device);
+    }
+    const Copies copies = make_copies(call.tensors, plan.copies);
+    const std::vector<c10::IValue> arguments = with_copies(call.arguments, copies);
+    return execute(plan, read_call(schema, arguments), device);
+  }
+
+  /// A plan that runs on copies of operands, where that is what it takes: a 32-bit tensor that is transposed beside
+  /// others, say, which only a kernel of copies can turn.
+  std::optional<EagerPlan> plan_on_copies(const c10::FunctionSchema& schema, const std::string& name,
+                                          const EagerCall& call, const std::vector<ResultSpec>& specs) const {
+    for (const CopyForm form : {CopyForm::kPlain, CopyForm::kSqueezed}) {
+      std::vector<OperandCopy> wanted = wanted_copies(call.tensors, only_read(call), form);
+      const Copies copies = make_copies(call.tensors, wanted);
+      if (copies.empty()) {
+        continue;
+      }
+      const std::vector<c10::IValue> arguments = with_copies(call.arguments, copies);
+      const EagerCall copied = read_call(schema, arguments);
+      EagerPlan plan = Planner(row_, name, copied, specs).run(/*may_copy=*/true);
+      if (plan.refusal.empty()) {
+        plan.copies = std::move(wanted);
+        return plan;
+      }
+    }
+    return std::nullopt;
+  }
+
   EagerPlan make_plan(const c10::OperatorHandle& op, const EagerCall& call) const {
     const auto refused = [](std::string why) {
       EagerPlan plan;
@@ -345,17 +405,25 @@ class EagerOperator final : public c10::OperatorKernel {
     std::vector<ResultSpec> specs;
     try {
       specs = row_.results(op, call.arguments);
+    } catch (const c10::Error& error) {
+      EagerPlan plan = refused(std::string("its results are unknown: ") + error.what_without_backtrace());
+      plan.wrong_arguments = true;
+      return plan;
     } catch (const std::exception& error) {
-      // Wrong arguments: the CPU's kernel says so in PyTorch's words.
-      return refused(std::string("its results are unknown: ") + error.what());
+      EagerPlan plan = refused(std::string("its results are unknown: ") + error.what());
+      plan.wrong_arguments = true;
+      return plan;
     }
     check_result_type(call);
-    const std::string name = op.schema().name().substr(std::string_view("aten::").size());
-    return Planner(row_,
-                   "aten." + name +
-                       (op.schema().overload_name().empty() ? "" : "." + op.schema().overload_name()),
-                   call, std::move(specs))
-        .run(/*may_copy=*/true);
+    std::string name = "aten." + op.schema().name().substr(std::string_view("aten::").size());
+    if (!op.schema().overload_name().empty()) {
+      name += "." + op.schema().overload_name();
+    }
+    EagerPlan plan = Planner(row_, name, call, specs).run(/*may_copy=*/true);
+    if (!plan.refusal.empty()) {
+      plan = plan_on_copies(op.schema(), name, call, specs).value_or(plan);
+    }
+    return plan;
   }
 
   /// An in-place operator keeps the type of its tensor: what it computes must be castable to that. PyTorch's own

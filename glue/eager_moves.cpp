@@ -1,6 +1,11 @@
 // Operators that move elements: copies, cat, gathers, and patterns made from positions.
 
 #include <ATen/ExpandUtils.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/gather.h>
+#include <ATen/ops/masked_select.h>
+#include <ATen/ops/scatter.h>
+#include <ATen/ops/where.h>
 
 #include "glue/eager_recipes.h"
 
@@ -191,6 +196,50 @@ bool positions_fit(Recipe recipe, Arguments args) {
     return inside(args[2].toTensor(), 0, args[0].toTensor().size(args[1].toInt()));
   }
   return recipe != &embedding || inside(args[1].toTensor(), 0, args[0].toTensor().size(0));
+}
+
+std::optional<at::Tensor> index_by_mask(Recipe recipe, Arguments args) {
+  if (recipe != &index || args.size() != 2) {  // not the form that writes into `out`
+    return std::nullopt;
+  }
+  const auto indices = args[1].toOptionalTensorList();
+  const at::Tensor mask = indices.size() == 1 ? std::optional<at::Tensor>(indices.get(0)).value_or(at::Tensor()) : at::Tensor();
+  const at::Tensor& x = args[0].toTensor();
+  if (!mask.defined() || !mask.device().is_privateuseone() || mask.scalar_type() != c10::kBool) {
+    return std::nullopt;
+  }
+  if (mask.sizes() == x.sizes()) {
+    return at::masked_select(x, mask);
+  }
+  if (mask.dim() != 1 || x.dim() < 2 || mask.size(0) != x.size(0)) {
+    return std::nullopt;
+  }
+  const at::Tensor rows = at::arange(x.size(0), mask.options().dtype(c10::kLong));
+  return x.index_select(0, at::masked_select(rows, mask));
+}
+
+std::optional<at::Tensor> by_element(Recipe recipe, Arguments args) {
+  const bool writes = recipe == &index_put;
+  if (recipe != &index && !writes) {
+    return std::nullopt;
+  }
+  const at::Tensor& x = args[0].toTensor();
+  const Result<OneIndex> found = one_index(args[1]);
+  if (x.dim() != 1 || x.numel() == 0 || !found.ok() || found.value().positions.numel() == 0) {
+    return std::nullopt;
+  }
+  const at::Tensor given = found.value().positions.to(c10::kLong);
+  const at::Tensor places = at::where(given.lt(0), given.add(x.size(0)), given).flatten();
+  if (!writes) {
+    return at::gather(x, 0, places).view(given.sizes());
+  }
+  const at::Tensor& values = args[2].toTensor();
+  if (args[3].toBool() || values.scalar_type() != x.scalar_type() ||
+      !at::is_expandable_to(values.sizes(), given.sizes())) {
+    return std::nullopt;
+  }
+  x.copy_(at::scatter(x, 0, places, values.to(x.device()).expand(given.sizes()).flatten()));
+  return x;
 }
 
 Status index(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {

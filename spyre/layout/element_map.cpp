@@ -178,6 +178,38 @@ Result<int64_t> ElementMap::device_offset(int64_t host_offset) const {
                            host_offset));
 }
 
+Status check_holds(const DeviceLayout& layout, int64_t elements) {
+  SPYRE_TRY(layout.check_well_formed());
+  if (layout.device_size.size() > kMaxLayoutDims) {
+    return refused(layout, fmt::format("found {} axes, allowed: at most {}", layout.device_size.size(), kMaxLayoutDims));
+  }
+  if (std::ranges::any_of(layout.device_size, [](int64_t n) { return n < 1; }) && elements > 0) {
+    return refused(layout, fmt::format("an axis is empty, and there are {} elements", elements));
+  }
+  int64_t reach = 0;
+  for (size_t i = 0; i < layout.device_size.size(); ++i) {
+    int64_t span = 0;
+    if (__builtin_mul_overflow(layout.device_size[i], layout.stride_map[i], &span) ||
+        __builtin_add_overflow(reach, std::max<int64_t>(span, 0), &reach)) {
+      return refused(layout, fmt::format("a stride of {} is too large", layout.stride_map[i]));
+    }
+  }
+  SPYRE_ASSIGN_OR_RETURN(const ElementMap map, ElementMap::of(layout));
+  // Offsets below `range` are left to the digits that follow.
+  int64_t range = elements;
+  for (const size_t i : map.digits()) {
+    const MapAxis& axis = map.axes()[i];
+    if (range > 0 && (range - 1) / axis.host_stride >= axis.extent) {
+      return refused(layout, fmt::format("it has no place for element {} of {}", axis.extent * axis.host_stride, elements));
+    }
+    range = std::min(range, axis.host_stride);
+  }
+  if (range > 1) {
+    return refused(layout, fmt::format("it has no place for element 1 of {}", elements));
+  }
+  return {};
+}
+
 std::vector<int64_t> ElementMap::copies() const {
   std::vector<int64_t> offsets = {0};
   for (const MapAxis& axis : axes_) {

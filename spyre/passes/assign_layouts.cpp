@@ -7,6 +7,7 @@
 
 #include "spyre/graph/normal_op.h"
 #include "spyre/passes/layout_candidates.h"
+#include "spyre/passes/move_elements.h"
 #include "spyre/passes/move_halves.h"
 #include "spyre/passes/whole_converted_rows.h"
 
@@ -195,10 +196,15 @@ Status assign_layouts(Graph& graph, const LayoutSearchOptions& options) {
   // order.
   const bool weaves = widens(graph) || reads_woven_ragged_rows(graph);
   if (weaves && assign_rows(graph, options, Weaving::kByCopies).ok()) return Status();
-  std::optional<Graph> halves = in_halves(graph);
-  if (!halves || !assign_rows(*halves, options, Weaving::kByNarrowing).ok()) return status;
-  graph = std::move(*halves);
-  return Status();
+  const auto takes = [&](std::optional<Graph> other) {
+    const bool fits = other && assign_rows(*other, options, Weaving::kByNarrowing).ok();
+    if (fits) graph = std::move(*other);
+    return fits;
+  };
+  if (takes(in_halves(graph))) return Status();
+  const std::optional<Graph> elements = by_elements(graph);
+  const bool moved = elements && (takes(elements) || takes(in_halves(*elements)));
+  return moved ? Status() : status;
 }
 
 Status cut_loops(Graph& graph) {

@@ -96,13 +96,20 @@ std::vector<Axis> merged(const std::vector<Axis>& axes, const std::set<int64_t>&
   return result;
 }
 
+// Whether some product has an fp32 result, in the order that widening leaves.
+bool multiplies_wide(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+    return device_op(node).is_matmul() && graph.buffers[static_cast<size_t>(node.target)].dtype == HostType::kFloat32;
+  });
+}
+
 // Orders of elements that are not the standard one: those that conversions make, here or before an input
 // came.
 struct Orders {
   bool widened = false, woven = false;
 };
 Orders orders_in(const Graph& graph, const std::set<std::string>& ops, Weaving weaving) {
-  const bool narrows = ops.contains("fp32todl16"), widens = ops.contains("dl16tofp32");
+  const bool narrows = ops.contains("fp32todl16"), widens = ops.contains("dl16tofp32") || multiplies_wide(graph);
   Orders orders{.widened = widens || narrows, .woven = narrows || weaving == Weaving::kByCopies};
   for (const Buffer& buffer : graph.buffers) {
     if (!buffer.is_input || !buffer.layout) continue;

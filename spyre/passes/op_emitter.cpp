@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "spyre/base/error.h"
 #include "spyre/layout/sen169.h"
@@ -53,7 +54,7 @@ Held held_as(HostType type) {
 }
 
 OpEmitter::OpEmitter(Graph& graph, const Node& node, std::vector<Node>& out)
-    : graph_(graph), node_(node), out_(out), first_(out.size()) {}
+    : graph_(graph), node_(node), out_(out), loops_(node.loops), first_(out.size()) {}
 
 Error OpEmitter::refuse(std::string_view message) const {
   Error error(ErrorKind::kUnsupported, fmt::format("select-ops: node '{}': {}", node_.name, message));
@@ -71,10 +72,15 @@ std::vector<std::string> OpEmitter::reduced_loops() const {
 }
 
 int64_t OpEmitter::extent(std::string_view name) const {
-  const auto loop = std::find_if(node_.loops.begin(), node_.loops.end(),
-                                 [&](const Loop& l) { return l.name == name; });
-  SPYRE_CHECK(loop != node_.loops.end(), "a loop of the node");
+  const auto loop =
+      std::find_if(loops_.begin(), loops_.end(), [&](const Loop& l) { return l.name == name; });
+  SPYRE_CHECK(loop != loops_.end(), "a loop of the node");
   return loop->extent;
+}
+
+std::string OpEmitter::add_loop(std::string_view name, int64_t extent) {
+  loops_.insert(loops_.begin(), {.name = fmt::format("{}{}", name, loops_.size()), .extent = extent});
+  return loops_.front().name;
 }
 
 bool OpEmitter::is_exact_float(const Operand& integer) {
@@ -95,7 +101,7 @@ const Operand& OpEmitter::value_named(std::string_view name) const {
 
 Result<Operand> OpEmitter::load(const Instruction& load) {
   // Positions come from memory: a number or a computed value gets a buffer first.
-  for (const std::string& name : load.index.index_tensors()) SPYRE_TRY(hold_index(name));
+  SPYRE_TRY(hold_indices(load.buffer, load.index));
   const HostType type = graph_.buffers[static_cast<size_t>(load.buffer)].dtype;
   Operand loaded{.access = Access{load.buffer, load.index}, .type = type, .held = held_as(type)};
   if (type == HostType::kBool) loaded.most = 1;
@@ -107,13 +113,83 @@ Result<Operand> OpEmitter::load(const Instruction& load) {
   return gathered;
 }
 
-Status OpEmitter::hold_index(std::string_view name) {
-  Operand& value = values_[static_cast<size_t>(std::stoi(std::string(name.substr(1))))];
-  if (value.held != Held::kInt32) {
-    SPYRE_ASSIGN_OR_RETURN(value, convert(value, HostType::kInt32));
+Status OpEmitter::hold_indices(BufferId buffer, const Expr& index) {
+  for (const std::string& name : index.index_tensors()) {
+    Operand& value = values_[static_cast<size_t>(std::stoi(std::string(name.substr(1))))];
+    if (value.below && !ends_with_table(value, buffer, index, name)) value = checked(value);
+    if (value.held != Held::kInt32) {
+      SPYRE_ASSIGN_OR_RETURN(value, convert(value, HostType::kInt32));
+    }
+    if (value.is_constant()) value.access = materialize(value);
   }
-  if (value.is_constant()) value.access = materialize(value);
   return Status();
+}
+
+// Whether the card itself finds positions that do not exist: those past the rows of a table. It does not know
+// of a part of a table.
+bool OpEmitter::ends_with_table(const Operand& position, BufferId buffer, const Expr& index,
+                                std::string_view name) const {
+  const Buffer& table = graph_.buffers[static_cast<size_t>(buffer)];
+  if (table.offset != 0 || table.storage != 0) return false;
+  return std::any_of(index.terms().begin(), index.terms().end(), [&](const ExprTerm& term) {
+    if (term.kind != AtomKind::kIndirect || term.name != name) return false;
+    for (size_t d = 0; d < table.size.size(); ++d) {
+      if (table.stride[d] == term.coefficient && table.size[d] == *position.below) return true;
+    }
+    return false;
+  });
+}
+
+const Operand& OpEmitter::value(int position) {
+  Operand& value = values_[static_cast<size_t>(position)];
+  if (value.below) value = checked(value);
+  return value;
+}
+
+// The card faults where a position is past the end of a table. So whether any index is wrong, 0 or 1, is the
+// position in a table of one row, and what is read there is added to the indices: it is zero.
+Operand OpEmitter::checked(Operand index) {
+  const double end = static_cast<double>(*std::exchange(index.below, std::nullopt));
+  index = hold(index, Held::kInt32);
+  // A float that stands for an integer is on the same side of a bound that floats hold.
+  const Operand position = hold(index, Held::kFp32);
+  Operand wrong = op("maximum", {op("lesserthan", {position, constant(0, HostType::kFloat32)}),
+                                 op("greaterequal", {position, constant(end, HostType::kFloat32)})});
+  wrong.type = HostType::kBool;
+  for (const Loop& loop : loops_of({wrong})) wrong = reduce("max", {wrong}, {loop.name});
+  wrong = op("add", {wrong, wrong});
+  wrong.type = HostType::kBool;  // a whole number
+  const Access row = materialize(hold(wrong, Held::kInt32));
+  Operand sum = op("addi32toi32", {index, first_of_table(row)});
+  sum.type = index.type;
+  sum.most = end;
+  return sum;
+}
+
+// The first element of row `row` of a table that has two rows, of zeros.
+Operand OpEmitter::first_of_table(const Access& row) {
+  constexpr int64_t kLanes = 32;
+  const std::string lane = "lane", position = "v0";
+  const BufferId table = graph_.add_buffer({.name = "two_rows",
+                                            .dtype = HostType::kInt32,
+                                            .size = {2, kLanes},
+                                            .stride = {kLanes, 1},
+                                            .fill = Fill{}});
+  Buffer taken{.name = fmt::format("{}_{}", node_.name, out_.size() - first_), .dtype = HostType::kInt32};
+  taken.size = {kLanes};
+  taken.stride = {1};
+  const BufferId target = graph_.add_buffer(std::move(taken));
+  const DeviceOp gather{.op = "identity",
+                        .inputs = {{table, kLanes * Expr::indirect(position) + Expr::symbol(lane)}},
+                        .indices = {{position, row}},
+                        .output = {target, Expr::symbol(lane)}};
+  Node node{.name = graph_.buffers[static_cast<size_t>(target)].name,
+            .loops = {{.name = lane, .extent = kLanes}}};
+  node.aten = node_.aten;
+  node.source = node_.source;
+  set_device_op(graph_, node, gather, HostType::kInt32);
+  out_.push_back(std::move(node));
+  return {.access = Access{target, Expr()}, .type = HostType::kInt32, .held = Held::kInt32};
 }
 
 void OpEmitter::take_indices(DeviceOp& op, Expr& index) {
@@ -125,8 +201,7 @@ void OpEmitter::take_indices(DeviceOp& op, Expr& index) {
 }
 
 Operand OpEmitter::constant(double value, HostType type) const {
-  return {
-      .access = {}, .value = value, .type = type, .held = held_as(type), .most = std::fabs(value)};
+  return {.access = {}, .value = value, .type = type, .held = held_as(type), .most = std::fabs(value)};
 }
 
 Access OpEmitter::materialize(const Operand& operand) {
@@ -135,10 +210,7 @@ Access OpEmitter::materialize(const Operand& operand) {
   const Fill fill{.start = operand.value, .step = 0};
   for (size_t i = 0; i < graph_.buffers.size(); ++i) {
     const Buffer& known = graph_.buffers[i];
-    const bool same_value =
-        known.fill &&
-        (known.fill == fill || (known.fill->start != known.fill->start && fill.start != fill.start));
-    if (same_value && known.size.empty() && known.dtype == type) return {static_cast<BufferId>(i), Expr()};
+    if (known.fill == fill && known.size.empty() && known.dtype == type) return {static_cast<BufferId>(i), Expr()};
   }
   return {graph_.add_buffer({.name = "constant", .dtype = type, .size = {}, .stride = {}, .fill = fill}),
           Expr()};
@@ -150,9 +222,9 @@ Result<Operand> OpEmitter::ramp(const Expr& index, HostType type) {
   double constant_part = static_cast<double>(index.constant_term());
   for (const ExprTerm& term : index.terms()) {
     if (term.kind != AtomKind::kSymbol) return refuse(fmt::format("'{}' as a value", index.to_string()));
-    const auto loop = std::find_if(node_.loops.begin(), node_.loops.end(),
-                                   [&](const Loop& l) { return l.name == term.name; });
-    SPYRE_CHECK(loop != node_.loops.end(), "verified: indices use loops of their node");
+    const auto loop =
+        std::find_if(loops_.begin(), loops_.end(), [&](const Loop& l) { return l.name == term.name; });
+    SPYRE_CHECK(loop != loops_.end(), "verified: indices use loops of their node");
     const Fill fill{.start = constant_part, .step = static_cast<double>(term.coefficient)};
     constant_part = 0;
     const BufferId id = graph_.add_buffer(
@@ -181,7 +253,7 @@ std::vector<Loop> OpEmitter::loops_of(const std::vector<Operand>& operands) cons
     }
   }
   std::vector<Loop> loops;
-  for (const Loop& loop : node_.loops) {
+  for (const Loop& loop : loops_) {
     if (used.contains(loop.name)) loops.push_back(loop);
   }
   return loops;
@@ -229,14 +301,14 @@ Operand OpEmitter::op(std::string_view name, const std::vector<Operand>& operand
 
 Operand OpEmitter::reduce(std::string_view name, const std::vector<Operand>& operands,
                           const std::vector<std::string>& folded,
-                          std::vector<std::pair<std::string, double>> attributes) {
+                          std::vector<std::pair<std::string, double>> attributes, std::optional<Held> held) {
   std::vector<Loop> kept, reduced;
   for (Loop loop : loops_of(operands)) {
     loop.reduced = std::find(folded.begin(), folded.end(), loop.name) != folded.end();
     (loop.reduced ? reduced : kept).push_back(loop);
   }
   kept.insert(kept.end(), reduced.begin(), reduced.end());
-  return emit(name, true, std::move(kept), operands, operands[0].held, std::move(attributes));
+  return emit(name, true, std::move(kept), operands, held.value_or(operands[0].held), std::move(attributes));
 }
 
 Operand OpEmitter::hold(const Operand& value, Held held) {
@@ -304,7 +376,7 @@ bool OpEmitter::reads_elsewhere(const Node& maker) const {
 
 Status OpEmitter::store(const Operand& value) {
   const HostType type = graph_.buffers[static_cast<size_t>(node_.target)].dtype;
-  for (const std::string& name : node_.target_index.index_tensors()) SPYRE_TRY(hold_index(name));
+  SPYRE_TRY(hold_indices(node_.target, node_.target_index));
   SPYRE_ASSIGN_OR_RETURN(const Operand held, convert(value, type));
   std::vector<Loop> loops;
   for (const Loop& loop : node_.loops) {

@@ -12,6 +12,7 @@
 #include "spyre/ops/ops.h"
 #include "spyre/passes/integer_recipes.h"
 #include "spyre/passes/math_recipes.h"
+#include "spyre/passes/wide_products.h"
 
 namespace spyre {
 namespace {
@@ -146,6 +147,8 @@ const std::map<std::string, Entry, std::less<>>& recipes() {
       {"abs", {1, kAsHeld, one("abs")}},
       {"add", {2, kAsHeld, one("add")}},
       {"bitwise_and", {2, kTruth, one("mul")}},
+      {"bitwise_left_shift", {2, kAsHeld, {}}},  // of integers only, as the next
+      {"bitwise_right_shift", {2, kAsHeld, {}}},
       {"bitwise_not",
        {1, kTruth,
         [](OpEmitter& e, const Operands& x) -> Result<Operand> {
@@ -311,8 +314,8 @@ Result<Operand> select_pointwise(OpEmitter& emit, const Instruction& instruction
   }
   const bool all_truth = std::all_of(operands.begin(), operands.end(),
                                      [](const Operand& o) { return o.type == HostType::kBool; });
-  if (name.starts_with("bitwise_") && !all_truth) return emit.refuse(fmt::format("'{}' of integers", name));
-  if (how.computed == Computed::kTruth) {
+  const bool of_bits = name.starts_with("bitwise_") && (!all_truth || !how.recipe);
+  if (how.computed == Computed::kTruth && !of_bits) {
     for (Operand& operand : operands) operand = truth(emit, operand);
   }
   const size_t first = name == "where" ? 1 : 0;
@@ -320,6 +323,7 @@ Result<Operand> select_pointwise(OpEmitter& emit, const Instruction& instruction
   Operand result;
   std::optional<Operand> integer;
   if (held == Held::kInt32) integer = integer_op(emit, name, operands);
+  if (of_bits && !integer) return emit.refuse(fmt::format("'{}' of what are not integers", name));
   if (integer) {
     result = *integer;
   } else {
@@ -391,16 +395,31 @@ Result<Operand> fold_each(OpEmitter& emit, const std::string& name, Operand valu
   return adds && repeats != 1 ? emit.op("mul", {value, number(emit, repeats, value)}) : value;
 }
 
-Result<Operand> select_dot(OpEmitter& emit, Operands operands) {
+// How many parts an fp32 product takes: the attribute `parts`, by default all of them.
+Result<Parts> parts_of(const OpEmitter& emit, const Instruction& dot) {
+  for (const auto& [name, value] : dot.attributes) {
+    if (name != "parts") continue;
+    if (value == 1 || value == 2 || value == 3) return static_cast<Parts>(value);
+    return emit.refuse(fmt::format("a product of {} parts; 1 to 3 are allowed", value));
+  }
+  return Parts::kThree;
+}
+
+Result<Operand> select_dot(OpEmitter& emit, const Instruction& dot, Operands operands) {
   const std::vector<std::string> loops = emit.reduced_loops();
-  for (const Operand& operand : operands) {
-    if (operand.held != Held::kFp16) {
-      return emit.refuse("a matmul of 32-bit values; the card multiplies matrices in 16 bits");
-    }
+  SPYRE_ASSIGN_OR_RETURN(const Parts parts, parts_of(emit, dot));
+  const Held held = widest(operands, 0);
+  const bool wide = held == Held::kFp32, integers = held == Held::kInt32;
+  for (Operand& operand : operands) {
+    if (operand.held == Held::kBits) return emit.refuse("a matmul of values that the card only moves");
+    if (wide) operand = emit.hold(operand, Held::kFp32);
   }
   if (loops.size() > 1) return emit.refuse("a matmul that sums over several loops");
-  if (loops.empty()) return emit.op("mul", operands);
+  if (loops.empty()) return emit.op(integers ? "muli32toi32" : "mul", operands);
   const bool varies = emit.uses(operands[0], loops[0]) || emit.uses(operands[1], loops[0]);
+  const auto is_used = [&](const Operand& operand) { return emit.uses(operand, loops[0]); };
+  if (integers && !std::all_of(operands.begin(), operands.end(), is_used))
+    return emit.refuse("a matmul of integers that are repeated along the sum");
   if (!varies) return fold_each(emit, "sum", emit.op("mul", operands), {});
   // The right operand has the stick along n. Without n (a matrix times a vector), multiply and add up.
   const auto own_loop = [&](const Operand& mine, const Operand& other) {
@@ -408,10 +427,30 @@ Result<Operand> select_dot(OpEmitter& emit, Operands operands) {
       return !loop.reduced && loop.extent != 1 && emit.uses(mine, loop.name) && !emit.uses(other, loop.name);
     });
   };
-  if (own_loop(operands[1], operands[0])) return emit.reduce("batchmatmul", operands, loops);
-  if (own_loop(operands[0], operands[1]))
-    return emit.reduce("batchmatmul", {operands[1], operands[0]}, loops);
-  return emit.reduce("sum", {emit.op("mul", operands)}, loops);
+  if (!own_loop(operands[1], operands[0])) {
+    if (!own_loop(operands[0], operands[1])) {
+      if (integers) return integer_fold(emit, "sum", emit.op("muli32toi32", operands));
+      return emit.reduce("sum", {emit.op("mul", operands)}, loops);
+    }
+    std::swap(operands[0], operands[1]);
+  }
+  if (integers) return integer_product(emit, operands[0], operands[1], loops[0]);
+  if (wide) return wide_product(emit, operands[0], operands[1], loops[0], parts);
+  return emit.reduce("batchmatmul", operands, loops, {}, held_as(dot.dtype));
+}
+
+bool folds_nothing(const OpEmitter& emit) {
+  const std::vector<std::string> loops = emit.reduced_loops();
+  return std::any_of(loops.begin(), loops.end(), [&](const std::string& loop) { return emit.extent(loop) == 0; });
+}
+
+// What a reduction of no elements is, as PyTorch has it. The largest of nothing does not exist.
+Result<Operand> fold_of_nothing(const OpEmitter& emit, std::string_view kind, HostType type) {
+  static const std::map<std::string, double, std::less<>> kOfNothing = {
+      {"all", 1}, {"any", 0}, {"dot", 0}, {"mean", NAN}, {"prod", 1}, {"sum", 0}};
+  const auto value = kOfNothing.find(kind);
+  if (value == kOfNothing.end()) return emit.refuse(fmt::format("the reduction '{}' of no elements", kind));
+  return emit.constant(value->second, type);
 }
 
 }  // namespace
@@ -420,9 +459,10 @@ Result<Operand> select_reduction(OpEmitter& emit, const Instruction& instruction
   SPYRE_TRY(computes(emit, operands, instruction.dtype));
   const std::string kind = instruction.op.substr(instruction.op.find('.') + 1);
   const HostType type = instruction.dtype;
+  if (folds_nothing(emit)) return fold_of_nothing(emit, kind, type);
   Operand result;
   if (kind == "dot") {
-    SPYRE_ASSIGN_OR_RETURN(result, select_dot(emit, std::move(operands)));
+    SPYRE_ASSIGN_OR_RETURN(result, select_dot(emit, instruction, std::move(operands)));
   } else if (kind == "argmax" || kind == "argmin") {
     SPYRE_ASSIGN_OR_RETURN(result,
                            position_of_extreme(emit, operands[0], kind == "argmax" ? "max" : "min"));

@@ -1,12 +1,14 @@
 """The largest or smallest elements of rows, in order, from operations that the card has.
 
-Two ways. Halves are ranked: an element's rank is the number of those before it, all pairs at once. What is wider, or
-has too many pairs, is taken one by one: find the extreme, note it, cross it out. Both are stable and exact.
+Two ways. Elements are ranked: an element's rank is the number of those before it, all pairs at once. What has too many
+pairs is taken one by one: find the extreme, note it, cross it out. Both are stable and exact.
 """
 
 import math
 
 import torch
+
+from torch_spyre._inductor import columns, integers
 
 RANKED_AT_MOST = 1024  # whole numbers up to here are exact in the card's 16-bit format
 _PAIRS_AT_MOST = 2**24
@@ -16,15 +18,17 @@ _POSITIONS_AT_MOST = 2**23  # twice as many are exact in float32
 
 def _can_rank(x, dim) -> bool:
     n = x.shape[dim]
-    return x.dtype == torch.float16 and n <= RANKED_AT_MOST and x.numel() * n <= _PAIRS_AT_MOST
+    ranked = (torch.float16, torch.float32, *integers.INTEGERS)
+    return x.dtype in ranked and n <= RANKED_AT_MOST and x.numel() * n <= _PAIRS_AT_MOST
 
 
 def supported(x, k: int, dim: int) -> bool:
-    if x.ndim == 0 or x.numel() == 0 or x.dtype not in (torch.float16, torch.bfloat16, torch.float32):
+    if x.ndim == 0 or x.numel() == 0:
         return False
     if not -x.ndim <= dim < x.ndim or not 0 < k <= x.shape[dim]:
         return False
-    return _can_rank(x, dim) or (k <= _ONE_BY_ONE_AT_MOST and x.shape[dim] <= _POSITIONS_AT_MOST)
+    one_by_one = x.dtype.is_floating_point and k <= _ONE_BY_ONE_AT_MOST and x.shape[dim] <= _POSITIONS_AT_MOST
+    return _can_rank(x, dim) or one_by_one
 
 
 def first_sorted(x, k: int, dim: int, largest: bool):
@@ -33,7 +37,8 @@ def first_sorted(x, k: int, dim: int, largest: bool):
     [3, 9, 3, 5], k = 3, largest: [9, 5, 3] from [1, 3, 0]
     """
     rows = x.movedim(dim, -1)
-    found = (_ranked if _can_rank(x, dim) else _one_by_one)(rows, k, largest)
+    ranked = _ranked if x.dtype == torch.float16 else _ranked_in_columns
+    found = (ranked if _can_rank(x, dim) else _one_by_one)(rows, k, largest)
     return tuple(t.movedim(-1, dim).contiguous() for t in found)
 
 
@@ -53,6 +58,29 @@ def _ranked(rows, k: int, largest: bool):
     chosen = rank == _ramp(k, rows)[:, None]
     values = torch.where(chosen, mine, 0.0).sum(-1)
     return values, torch.where(chosen, positions, 0.0).sum(-1).to(torch.int64)
+
+
+def _ranked_in_columns(rows, k: int, largest: bool):
+    """The same in 32 bits, where what an element is compared with has to stand in a column."""
+    parts = integers.digits(rows) if rows.dtype in integers.INTEGERS else [rows]
+
+    def whole(of_parts):
+        return integers.number(*of_parts, dtype=rows.dtype) if len(of_parts) > 1 else of_parts[0]
+
+    other, mine = whole([columns.as_column(part) for part in parts]), rows.unsqueeze(-2)
+    before, same = other > mine if largest else other < mine, other == mine
+    if rows.dtype.is_floating_point:  # what is not a number is the largest, and equals its like
+        first, then = (other, mine) if largest else (mine, other)
+        before, same = before | ((first != first) & (then == then)), same | ((other != other) & (mine != mine))
+    n, device = rows.shape[-1], rows.device
+    ahead = before | (same & (columns.row_numbers(n, device) < columns.positions(n, device)))
+    rank = torch.where(ahead, 1.0, 0.0).sum(-2, keepdim=True)
+    chosen = rank == columns.row_numbers(k, device)
+
+    def picked(part):
+        return columns.as_row(torch.where(chosen, part, 0.0).sum(-1, keepdim=True))
+
+    return whole([picked(part.unsqueeze(-2)) for part in parts]), picked(columns.positions(n, device)).to(torch.int64)
 
 
 def _one_by_one(rows, k: int, largest: bool):
