@@ -142,10 +142,10 @@ def rows(table, texts):
 ACCURACY = """
 ## Accuracy
 
-The worst error of each function against exact values (60 digits), over its domain, near zero, near cancellation and
-at the ends of the range (`tests/e2e/accuracy.py`). Errors are relative, in units of half the last place: 2^-10 of the
-value in 16 bits, 2^-24 in float32. 1 is correct rounding; the place is where it was found. [Numerics](numerics.md)
-says what the formats do besides.
+The worst error of each function against exact values (60 digits), over its domain, near zero, near cancellation and at
+the ends of the range (`tests/e2e/accuracy.py`). Errors are relative, in units of half the last place: 2^-10 of the
+value in 16 bits, 2^-24 in float32. 1 is correct rounding; the place is where it was found. [Numerics](numerics.md) says
+what the formats do besides.
 """
 
 
