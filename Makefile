@@ -10,7 +10,7 @@ BUILD := build/editable
 JOBS ?= $(shell nproc)
 SOURCES := $(shell find spyre glue bench tools cmake -type f \( -name '*.cpp' -o -name '*.h' -o -name '*.def' -o -name '*.inc' -o -name 'CMakeLists.txt' -o -name '*.cmake' \) 2>/dev/null) CMakeLists.txt pyproject.toml
 
-.PHONY: help demo test test-full bench build format lint sanitize wheel docs clean
+.PHONY: help demo test test-full fuzz bench build format lint sanitize wheel docs clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -23,8 +23,13 @@ demo: build  ## set up, build, and run the main job
 test: build lint  ## set up, build, and run every test that fits in a few minutes
 	@scripts/run_tests.sh $(BUILD) $(PY)
 
-test-full: build lint  ## the same plus long sweeps and sanitizers
+test-full: build lint  ## the same plus long sweeps, random programs and sanitizers
 	@SPYRE_TEST_FULL=1 scripts/run_tests.sh $(BUILD) $(PY)
+
+MINUTES ?= 5
+SEED ?= $(shell date +%s)
+fuzz: build  ## random programs against the CPU for MINUTES=5 from SEED=...; failures shrink into tests/corpus/programs
+	@nice $(PY) -m tests.programs.search --minutes $(MINUTES) --seed $(SEED)
 
 bench: build  ## benchmarks; each checks its results first
 	@$(BUILD)/bench/convert_bench

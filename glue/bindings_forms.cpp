@@ -11,7 +11,8 @@ namespace {
 
 /// The form's result, or why there is none. What a form raises is a reason, too: wrong arguments are for the CPU's
 /// kernel to name, in PyTorch's words.
-py::object try_form(const py::object& form, const py::args& args, const py::kwargs& kwargs, std::string& reason) {
+py::object try_form(const py::object& form, const py::args& args, const py::kwargs& kwargs, std::string& reason,
+                    FallbackCause& cause) {
   if (!eager_enabled()) {
     reason = kEagerIsOff;
     return {};
@@ -27,7 +28,13 @@ py::object try_form(const py::object& form, const py::args& args, const py::kwar
     if (!error.matches(PyExc_Exception)) {
       throw;
     }
-    reason = scope.refusal().value_or(std::string("its form raised ") + error.what());
+    if (const std::optional<std::string> refusal = scope.refusal()) {
+      reason = *refusal;
+    } else {
+      const std::string raised = error.what();  // ends with the lines of Python that led there
+      reason = "its form raised " + raised.substr(0, raised.find('\n'));
+      cause = FallbackCause::kWrongArguments;
+    }
   }
   return {};
 }
@@ -36,7 +43,8 @@ py::object try_form(const py::object& form, const py::args& args, const py::kwar
 py::object run_form(const std::string& name, const std::string& overload, const py::object& form,
                     const py::object& otherwise, const py::args& args, const py::kwargs& kwargs) {
   std::string reason;
-  if (py::object result = try_form(form, args, kwargs, reason)) {
+  FallbackCause cause = FallbackCause::kNoKernel;
+  if (py::object result = try_form(form, args, kwargs, reason, cause)) {
     return result;
   }
   if (!otherwise.is_none()) {
@@ -48,7 +56,7 @@ py::object run_form(const std::string& name, const std::string& overload, const 
   torch::jit::Stack stack = torch::jit::createStackForSchema(op.schema(), args, kwargs, std::nullopt);
   {
     const py::gil_scoped_release others_may_run;
-    cpu_fallback(op, &stack, reason);
+    cpu_fallback(op, &stack, reason, cause);
   }
   return torch::jit::createPyObjectForStack(std::move(stack));
 }

@@ -6,7 +6,9 @@
 #include "glue/tensor_access.h"
 #include "glue/tensor_impl.h"
 #include "spyre/layout/convert.h"
+#include "spyre/layout/element_map.h"
 
+#include <ATen/EmptyTensor.h>
 #include <ATen/ops/scalar_tensor.h>
 
 namespace spyre::glue {
@@ -38,8 +40,17 @@ void set_layout(const at::Tensor& tensor, const DeviceLayout& layout) {
   static_cast<SpyreTensorImpl*>(tensor.unsafeGetTensorImpl())->set_own_layout(layout);
 }
 
+/// The layout must have a place for each element. Of an order that only kernels know it has the right number of places.
+void check_layout(const DeviceLayout& layout, int64_t elements) {
+  const bool known = ElementMap::of(layout).ok() || layout.element_arrangement == ElementArrangement::STANDARD;
+  check(check_holds(known ? layout : layout.with_element_arrangement(ElementArrangement::STANDARD), elements));
+}
+
 at::Tensor make_with_layout(const Sizes& size, const Sizes& stride, c10::ScalarType dtype, const DeviceLayout& layout,
                             std::optional<c10::Device> device) {
+  TORCH_CHECK(size.size() == stride.size(), "mismatch in length of strides and shape");
+  at::detail::check_size_nonnegative(size);
+  check_layout(layout, c10::multiply_integers(size));
   return empty_with_layout(size, stride, dtype, layout, device.value_or(spyre_device(current_device())));
 }
 

@@ -25,6 +25,7 @@ struct EagerRow {
   Recipe recipe;
   std::string_view op;
   ResultRule results;
+  std::string_view functional = {};  ///< of an in-place form: the operator that says what type it computes
 };
 
 bool on_card(const at::Tensor& tensor) {
@@ -69,6 +70,9 @@ struct EagerCall {
     }
     if (!on_card(tensor)) {
       return;
+    }
+    if (tensor.numel() > 0) {
+      (void)memory_behind(tensor);
     }
     if (is_written) {
       written.push_back(static_cast<int>(tensors.size()));
@@ -134,11 +138,11 @@ class Planner {
 
   Status check_tensors() const {
     for (const at::Tensor& tensor : call_.tensors) {
-      const StorageContext* context = context_of(*tensor.storage().unsafeGetStorageImpl());
-      if (tensor.numel() == 0 || context == nullptr) {
+      if (tensor.numel() == 0) {
         continue;
       }
-      if (!context->image || context->image->type != host_type_of(tensor.scalar_type())) {
+      const BaseImage* image = image_of(*tensor.storage().unsafeGetStorageImpl());
+      if (image == nullptr || image->type != host_type_of(tensor.scalar_type())) {
         return refuse("a tensor reads its storage as another dtype");
       }
     }
@@ -328,14 +332,20 @@ class EagerOperator final : public c10::OperatorKernel {
         EagerCache::shared().insert(std::move(*key), plan);
       }
       if (!plan->refusal.empty()) {
-        cpu_fallback(op, stack, plan->refusal);
+        if (std::optional<at::Tensor> result = by_element(row_.recipe, arguments)) {
+          torch::jit::drop(stack, count);
+          stack->emplace_back(std::move(*result));
+          return;
+        }
+        cpu_fallback(op, stack, plan->refusal,
+                     plan->wrong_arguments ? FallbackCause::kWrongArguments : FallbackCause::kNoKernel);
         return;
       }
       if (resize_written(*plan, call)) {
         continue;
       }
       if (plan->kernel != nullptr && !positions_fit(row_.recipe, arguments)) {
-        cpu_fallback(op, stack, "a position outside the tensor");
+        cpu_fallback(op, stack, "a position outside the tensor", FallbackCause::kWrongArguments);
         return;
       }
       std::vector<at::Tensor> results = run(op.schema(), *plan, call);
@@ -395,10 +405,16 @@ class EagerOperator final : public c10::OperatorKernel {
     std::vector<ResultSpec> specs;
     try {
       specs = row_.results(op, call.arguments);
+    } catch (const c10::Error& error) {
+      EagerPlan plan = refused(std::string("its results are unknown: ") + error.what_without_backtrace());
+      plan.wrong_arguments = true;
+      return plan;
     } catch (const std::exception& error) {
-      // Wrong arguments: the CPU's kernel says so in PyTorch's words.
-      return refused(std::string("its results are unknown: ") + error.what());
+      EagerPlan plan = refused(std::string("its results are unknown: ") + error.what());
+      plan.wrong_arguments = true;
+      return plan;
     }
+    check_result_type(call);
     std::string name = "aten." + op.schema().name().substr(std::string_view("aten::").size());
     if (!op.schema().overload_name().empty()) {
       name += "." + op.schema().overload_name();
@@ -408,6 +424,22 @@ class EagerOperator final : public c10::OperatorKernel {
       plan = plan_on_copies(op.schema(), name, call, specs).value_or(plan);
     }
     return plan;
+  }
+
+  /// An in-place operator keeps the type of its tensor: what it computes must be castable to that. PyTorch's own
+  /// description of `mul_` forgets to ask.
+  void check_result_type(const EagerCall& call) const {
+    const std::string_view name = row_.functional;
+    if (name.empty() || row_.results != &by_meta) {
+      return;
+    }
+    const size_t dot = std::min(name.find('.'), name.size());
+    const std::string overload(name.substr(std::min(dot + 1, name.size())));
+    const c10::OperatorHandle functional = c10::Dispatcher::singleton().findSchemaOrThrow(
+        ("aten::" + std::string(name.substr(0, dot))).c_str(), overload.c_str());
+    const c10::ScalarType found = by_meta(functional, call.arguments)[0].dtype;
+    const c10::ScalarType kept = call.arguments[0].toTensor().scalar_type();
+    TORCH_CHECK(c10::canCast(found, kept), "result type ", found, " can't be cast to the desired output type ", kept);
   }
 
   const EagerRow row_;
@@ -496,9 +528,9 @@ void register_eager(torch::Library& library) {
     library.impl(name, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<EagerOperator>(row)));
   };
 #define SPYRE_EAGER(functional, in_place, out, recipe, op, results) \
-  for (const char* name : {functional, in_place, out}) {            \
-    add(name, {&recipe, op, &results});                             \
-  }
+  add(functional, {&recipe, op, &results});                         \
+  add(in_place, {&recipe, op, &results, functional});               \
+  add(out, {&recipe, op, &results});
 #include "glue/eager_table.def"
 }
 

@@ -226,6 +226,12 @@ Value NodeBuilder::reduce(std::string_view kind, const std::vector<Value>& opera
   return op(fmt::format("reduce.{}", kind), operands, std::move(attributes));
 }
 
+Value NodeBuilder::dot(Value x, Value w, HostType dtype, std::vector<std::pair<std::string, double>> attributes) {
+  const Value sum = reduce("dot", {x, w}, std::move(attributes));
+  node_.body[static_cast<size_t>(sum.at)].dtype = dtype;
+  return sum;
+}
+
 Value NodeBuilder::as(Value value, HostType wanted) {
   if (dtype(value) == wanted) {
     return value;

@@ -2,7 +2,10 @@
 
 #include <ATen/ExpandUtils.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/gather.h>
 #include <ATen/ops/masked_select.h>
+#include <ATen/ops/scatter.h>
+#include <ATen/ops/where.h>
 
 #include "glue/eager_recipes.h"
 
@@ -213,6 +216,30 @@ std::optional<at::Tensor> index_by_mask(Recipe recipe, Arguments args) {
   }
   const at::Tensor rows = at::arange(x.size(0), mask.options().dtype(c10::kLong));
   return x.index_select(0, at::masked_select(rows, mask));
+}
+
+std::optional<at::Tensor> by_element(Recipe recipe, Arguments args) {
+  const bool writes = recipe == &index_put;
+  if (recipe != &index && !writes) {
+    return std::nullopt;
+  }
+  const at::Tensor& x = args[0].toTensor();
+  const Result<OneIndex> found = one_index(args[1]);
+  if (x.dim() != 1 || x.numel() == 0 || !found.ok() || found.value().positions.numel() == 0) {
+    return std::nullopt;
+  }
+  const at::Tensor given = found.value().positions.to(c10::kLong);
+  const at::Tensor places = at::where(given.lt(0), given.add(x.size(0)), given).flatten();
+  if (!writes) {
+    return at::gather(x, 0, places).view(given.sizes());
+  }
+  const at::Tensor& values = args[2].toTensor();
+  if (args[3].toBool() || values.scalar_type() != x.scalar_type() ||
+      !at::is_expandable_to(values.sizes(), given.sizes())) {
+    return std::nullopt;
+  }
+  x.copy_(at::scatter(x, 0, places, values.to(x.device()).expand(given.sizes()).flatten()));
+  return x;
 }
 
 Status index(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {

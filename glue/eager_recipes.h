@@ -34,6 +34,10 @@ bool positions_fit(Recipe recipe, Arguments args);
 /// the positions selected. None for other calls.
 std::optional<at::Tensor> index_by_mask(Recipe recipe, Arguments args);
 
+/// x[i] and x[i] = v along the only dimension of x, where there are no rows to move: as `gather` and `scatter`, which
+/// choose elements. None for other calls.
+std::optional<at::Tensor> by_element(Recipe recipe, Arguments args);
+
 /// How shape and dtype of the results are known before anything runs.
 using ResultRule = std::vector<ResultSpec> (*)(const c10::OperatorHandle& op, Arguments args);
 /// PyTorch's own rule: the operator runs on tensors without data. Raises what PyTorch raises for bad
@@ -99,7 +103,9 @@ Status arg_reduce(GraphBuilder& graph, Arguments args, std::string_view op);  //
 Status extreme_and_position(GraphBuilder& graph, Arguments args, std::string_view op);  ///< max.dim, min.dim
 
 // eager_matmul.cpp
-Status matmul(GraphBuilder& graph, Arguments args, std::string_view op);         ///< mm, bmm
+/// How many 16-bit parts an fp32 value has in a product: what torch.set_float32_matmul_precision says.
+int float32_parts();
+Status matmul(GraphBuilder& graph, Arguments args, std::string_view op);         ///< mm, bmm, and their sums as another dtype
 Status add_matmul(GraphBuilder& graph, Arguments args, std::string_view op);     ///< addmm, baddbmm
 Status matrix_vector(GraphBuilder& graph, Arguments args, std::string_view op);  ///< mv, dot
 

@@ -55,19 +55,29 @@ std::string describe(const at::Tensor& tensor) {
 /// One call: which Spyre tensors went to the host, and as what.
 class Call {
  public:
-  Call(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::string& reason)
+  Call(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::string& reason, FallbackCause cause)
       : schema_(op.schema()),
         stack_(stack),
         first_(stack->size() - schema_.arguments().size()),
-        reason_(reason) {}
+        reason_(reason),
+        cause_(cause) {}
 
   void run(const c10::OperatorHandle& op) {
     move_arguments();
-    report();
+    if (cause_ == FallbackCause::kNoKernel) {
+      refuse_in_error_mode();
+    }
     const c10::DeviceIndex target = target_device();
-    op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack_);
-    write_back();
-    move_results(target);
+    run_on_cpu(op);
+    refuse_in_error_mode();
+    try {
+      report();
+      write_back();
+      move_results(target);
+    } catch (...) {
+      count();
+      throw;
+    }
     count();
   }
 
@@ -141,6 +151,17 @@ class Call {
     }
   }
 
+  void run_on_cpu(const c10::OperatorHandle& op) {
+    try {
+      op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack_);
+    } catch (...) {
+      if (cause_ == FallbackCause::kNoKernel) {
+        count();
+      }
+      throw;
+    }
+  }
+
   c10::DeviceIndex target_device() const { return requested_.value_or(device_.value_or(current_device())); }
 
   void write_back() {
@@ -200,22 +221,28 @@ class Call {
     }
   }
 
+  std::string message() const {
+    return c10::str(name(), " is falling back to cpu: ", reason_,
+                    ". Inputs: ", inputs_.empty() ? "none on the card" : inputs_, "; ", bytes_,
+                    " bytes copied to the host.");
+  }
+
+  void refuse_in_error_mode() const {
+    TORCH_CHECK(fallback_mode() != FallbackMode::kError, message(),
+                "\n  try  TORCH_SPYRE_FALLBACK=warn to allow it, or another operator");
+  }
+
   void report() const {
-    if (fallback_mode() == FallbackMode::kSilent) {
+    if (fallback_mode() != FallbackMode::kWarn) {
       return;
     }
-    const std::string message = c10::str(name(), " is falling back to cpu: ", reason_,
-                                         ". Inputs: ", inputs_.empty() ? "none on the card" : inputs_, "; ",
-                                         bytes_, " bytes copied to the host.");
-    TORCH_CHECK(fallback_mode() != FallbackMode::kError, message,
-                "\n  try  TORCH_SPYRE_FALLBACK=warn to allow it, or another operator");
     FallbackReporter reporter;
     {
       const std::lock_guard lock(books().mutex);
       reporter = books().reporter;
     }
     if (reporter) {
-      reporter(name(), message);
+      reporter(name(), message());
     }
   }
 
@@ -235,6 +262,7 @@ class Call {
   torch::jit::Stack* stack_;
   size_t first_;
   const std::string& reason_;
+  const FallbackCause cause_;
   std::unordered_map<c10::TensorImpl*, Pair> hosts_;
   std::vector<at::Tensor> written_;
   std::optional<c10::DeviceIndex> device_, requested_;
@@ -258,12 +286,13 @@ std::optional<std::string> FormScope::refusal() const {
   return forms().refusal;
 }
 
-void cpu_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::string& reason) {
+void cpu_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::string& reason,
+                  FallbackCause cause) {
   if (forms().depth > 0) {
     forms().refusal = c10::toString(op.operator_name()) + ": " + reason;
     TORCH_CHECK(false, *forms().refusal);
   }
-  Call(op, stack, reason).run(op);
+  Call(op, stack, reason, cause).run(op);
 }
 
 void cpu_fallback_without_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack) {

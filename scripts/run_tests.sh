@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # All tests: C++ units, then Python end to end. Ends with the counts.
-# usage: run_tests.sh BUILD_DIR PYTHON        SPYRE_TEST_FULL=1 adds long sweeps and sanitizers
+# usage: run_tests.sh BUILD_DIR PYTHON        SPYRE_TEST_FULL=1 adds long sweeps, random programs and sanitizers
 set -uo pipefail
 build=$1 python=$2
 export SPYRE_TOOLS=$PWD/$build/tools SPYRE_BUNDLE=$PWD/$build/tools/spyre-bundle
@@ -23,7 +23,11 @@ marks=(-m "not full"); [ "$full" = 1 ] && marks=()
 "$python" -m pytest tests -n "$(nproc)" --dist worksteal -p no:cacheprovider "${marks[@]}" | tee build/pytest.log
 [ "${PIPESTATUS[0]}" -eq 0 ] || failed=1
 
-if [ "$full" = 1 ]; then scripts/run_sanitizers.sh || failed=1; fi
+if [ "$full" = 1 ]; then
+  echo "== random programs"
+  "$python" -m tests.programs.search --minutes 5 --seed "$(date +%s)" || failed=1
+  scripts/run_sanitizers.sh || failed=1
+fi
 
 summary=$(grep -E '(passed|failed).* in ' build/pytest.log | tail -1)
 count() { grep -oE "[0-9]+ $1" <<< "$summary" | grep -oE '[0-9]+' || echo 0; }

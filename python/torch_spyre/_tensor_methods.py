@@ -32,8 +32,8 @@ def _wrap_to(original):
         if device_layout is None:
             return original(self, *args, **kwargs)
         device, dtype, _, _ = torch._C._nn._parse_to(*args, **{k: v for k, v in kwargs.items() if k != "copy"})
-        if device is None:
-            device = self.device
+        if device is None:  # a layout is one of the card's, so that is where a tensor of the host goes
+            device = torch.device("spyre") if self.device.type == "cpu" else self.device
         if device.type != "spyre":
             raise ValueError(f"device_layout needs a Spyre device, found {device}")
         return _to_layout(self, device, dtype, device_layout, kwargs.get("copy", False))
@@ -66,6 +66,13 @@ def _wrap_module_to(original):
     return to
 
 
+def place_weights_in_module_to() -> None:
+    """Changes ``Module.to``, unless that was done."""
+    if not hasattr(torch.nn.Module.to, "_places_weights"):
+        torch.nn.Module.to = _wrap_module_to(torch.nn.Module.to)
+        torch.nn.Module.to._places_weights = True
+
+
 def install() -> None:
     # `with torch.device(...)` tells constructors by identity and remembers them at first use. Let it remember the
     # function inside our wrapper: that is the one it gets to see.
@@ -73,4 +80,4 @@ def install() -> None:
     torch.Tensor.device_tensor_layout = device_tensor_layout
     torch.Tensor.to = _wrap_to(torch.Tensor.to)
     torch.empty = _wrap_empty(torch.empty)
-    torch.nn.Module.to = _wrap_module_to(torch.nn.Module.to)
+    place_weights_in_module_to()

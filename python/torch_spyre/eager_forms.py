@@ -5,13 +5,14 @@ as a whole leaves the operator to the CPU, counted (``_C.run_form``).
 """
 
 import functools
+import warnings
 
 import torch
 import torch._decomp.decompositions as pytorchs
 from torch._prims_common.wrappers import _maybe_resize_out, _safe_copy_out
 
 from torch_spyre import _C
-from torch_spyre._inductor import attention, compaction, decompositions
+from torch_spyre._inductor import attention, compaction, decompositions, encoder_layer, experts
 from torch_spyre._patches import sixteen_bits_stay
 
 aten = torch.ops.aten
@@ -77,6 +78,22 @@ def _one_hot(*args, **kwargs):
     return decompositions.one_hot(*args, **kwargs)
 
 
+def _histc(x, bins=100, min=0, max=0):  # noqa: A002
+    if min == max and x.numel():
+        min, max = x.min().item(), x.max().item()  # noqa: A001
+    return decompositions.histc(x, bins, min, max)
+
+
+def _bincount(x, weights=None, minlength=0):
+    """The largest number says how long the result is: it is looked at, as on any device."""
+    if weights is not None or x.ndim != 1 or x.numel() == 0 or x.is_floating_point():
+        return NotImplemented
+    bins = max(int(x.max()) + 1, minlength)
+    if int(x.min()) < 0 or not experts.can_count(x, bins):
+        return NotImplemented
+    return experts.counts(x, bins).to(torch.int64)
+
+
 def _glu(x, dim=-1):
     values, gates = x.chunk(2, dim)
     return values * torch.sigmoid(gates) if values.shape == gates.shape else NotImplemented
@@ -107,12 +124,17 @@ def _nll_loss_forward(x, target, weight, reduction, ignore_index):
 
 
 _FORMS = {
+    aten._native_multi_head_attention.default: encoder_layer.multi_head_attention,
+    aten._transformer_encoder_layer_fwd.default: encoder_layer.transformer_encoder_layer,
     aten.convolution.default: decompositions.convolution,
+    aten.bincount.default: _bincount,
     aten.cumsum.default: decompositions.cumsum,
     aten.flip.default: decompositions.flip,
     aten.gather.default: _inside(decompositions.gather),
     aten._unique2.default: compaction.unique,
     aten.glu.default: _glu,
+    aten._grouped_mm.default: decompositions.grouped_mm,
+    aten.histc.default: _histc,
     aten.index_add.default: _inside(decompositions.index_add),
     aten.isin.Tensor_Tensor: _isin,
     aten.linalg_vector_norm.default: decompositions.vector_norm,
@@ -152,6 +174,12 @@ _COMPOSITE_FORMS = {
     aten.one_hot.default: _one_hot,
     aten.scaled_dot_product_attention.default: _attention,
 }
+
+
+def _packs_no_texts(x, mask) -> bool:
+    """What ``nn.TransformerEncoder`` asks before it packs padded texts into a nested tensor: the card has none."""
+    return False
+
 
 _library = torch.library.Library("aten", "IMPL")  # kept alive: kernels go with it
 
@@ -218,7 +246,15 @@ def forms() -> dict:
     return {**{other: _into(form, names) for op, form in every.items() for other, names in _variants(op)}, **every}
 
 
+def replace(op, form) -> None:
+    """Another form for an operator, a script's own; calls of the card run it from now on."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Warning only once for all operators")  # replacing is what was asked
+        _library.impl(op, _kernel(op, form), "PrivateUse1", allow_override=True)
+
+
 def install() -> None:
+    _library.impl(aten._nested_tensor_from_mask_left_aligned.default, _packs_no_texts, "PrivateUse1")
     for op, form in forms().items():
         _library.impl(op, _kernel(op, form), "PrivateUse1")
     for op, form in _COMPOSITE_FORMS.items():

@@ -13,13 +13,29 @@ def load_model_to_spyre(model: nn.Module, dtype: torch.dtype | None = None) -> n
     return model.to(device="spyre", dtype=dtype)
 
 
+def patch_module_to_for_spyre() -> None:
+    """Makes ``model.to("spyre")`` do what ``load_model_to_spyre`` does. ``import torch`` has done so already."""
+    from torch_spyre._tensor_methods import place_weights_in_module_to
+
+    place_weights_in_module_to()
+
+
+def _moved_by_us(module: nn.Module):
+    """A module and those inside, less the ones with an ``_apply`` of their own: they decide how their weights move."""
+    if "_apply" in vars(module) or type(module)._apply is not nn.Module._apply:
+        return
+    yield module
+    for child in module.children():
+        yield from _moved_by_us(child)
+
+
 def place_linear_weights(model: nn.Module, device: torch.device, dtype: torch.dtype | None) -> None:
     """Moves the weights of linear layers with the stick along ``out_features``.
 
     That is how a matmul wants its right operand, so no call turns them. A weight that something else than a linear
     layer also holds (a tied embedding) keeps the standard layout, which is the one rows can be gathered from.
     """
-    linears = [m for m in model.modules() if type(m) is nn.Linear and type(m.weight) is nn.Parameter]
+    linears = [m for m in dict.fromkeys(_moved_by_us(model)) if type(m) is nn.Linear and type(m.weight) is nn.Parameter]
     holders = Counter(id(p) for m in model.modules() for p in m._parameters.values() if p is not None)
     in_linears = Counter(id(m.weight) for m in linears)
     moved: dict[int, nn.Parameter] = {}

@@ -125,6 +125,82 @@ class NodeTable {
   std::vector<std::vector<std::vector<int8_t>>> fits_;  // operand, output, candidate
 };
 
+// By buffer, which of its candidates can be part of a choice at all: each that a node may write must leave every operand
+// some layout to be read from, and each that is read some output to be read for. Seen from one node at a time, so what is
+// left need not fit together; but a search among what is left meets few dead ends.
+class Domains {
+ public:
+  Domains(const Graph& graph, const std::vector<std::vector<DeviceLayout>>& candidates, Conversions& conversions)
+      : graph_(graph) {
+    for (size_t id = 0; id < candidates.size(); ++id) {
+      const bool given = graph.buffers[id].is_input;  // in the first of its candidates, and no other
+      allowed_.emplace_back(given ? 1 : candidates[id].size(), true);
+    }
+    std::vector<NodeTable> tables;
+    tables.reserve(graph.nodes.size());
+    for (const Node& node : graph.nodes) tables.emplace_back(graph, node, candidates, conversions);
+    for (bool changed = true; changed && possible_;) {
+      changed = false;
+      for (NodeTable& table : tables) changed |= narrow(table);
+      for (auto table = tables.rbegin(); table != tables.rend(); ++table) changed |= narrow(*table);
+    }
+  }
+
+  // False: some buffer has no layout left.
+  bool possible() const { return possible_; }
+  bool allows(BufferId id, int layout) const {
+    const std::vector<bool>& of = allowed_[static_cast<size_t>(id)];
+    return static_cast<size_t>(layout) >= of.size() || of[static_cast<size_t>(layout)];
+  }
+
+ private:
+  bool narrow(NodeTable& table) {
+    bool changed = keep(table.output(), [&](int out) { return table.possible(out) && readable(table, out); });
+    for (size_t i = 0; i < table.operands().size(); ++i) {
+      if (graph_.buffers[static_cast<size_t>(table.operands()[i])].fill) continue;  // made as it is needed
+      changed |= keep(table.operands()[i], [&](int has) {
+        return any(table.output(), [&](int out) { return !table.readings(out, i, has, {}).empty(); });
+      });
+    }
+    return changed;
+  }
+
+  bool readable(NodeTable& table, int out) const {
+    for (size_t i = 0; i < table.operands().size(); ++i) {
+      if (!any(table.operands()[i], [&](int has) { return !table.readings(out, i, has, {}).empty(); })) return false;
+    }
+    return true;
+  }
+
+  template <typename Test>
+  bool any(BufferId id, const Test& test) const {
+    const std::vector<bool>& of = allowed_[static_cast<size_t>(id)];
+    for (size_t layout = 0; layout < of.size(); ++layout) {
+      if (of[layout] && test(static_cast<int>(layout))) return true;
+    }
+    return false;
+  }
+
+  // Drops what fails the test; true if anything did.
+  template <typename Test>
+  bool keep(BufferId id, const Test& test) {
+    std::vector<bool>& of = allowed_[static_cast<size_t>(id)];
+    bool changed = false, left = false;
+    for (size_t layout = 0; layout < of.size(); ++layout) {
+      if (!of[layout]) continue;
+      of[layout] = test(static_cast<int>(layout));
+      changed |= !of[layout];
+      left |= of[layout];
+    }
+    possible_ &= left;
+    return changed;
+  }
+
+  const Graph& graph_;
+  std::vector<std::vector<bool>> allowed_;
+  bool possible_ = true;
+};
+
 // The steps that led to a state, newest first; shared between states.
 struct Step {
   std::shared_ptr<const Step> before;
@@ -153,11 +229,12 @@ struct State {
 class BeamSearch {
  public:
   BeamSearch(const Graph& graph, const std::vector<std::vector<DeviceLayout>>& candidates,
-             Conversions& conversions, const LayoutSearchOptions& options)
+             Conversions& conversions, const LayoutSearchOptions& options, const Domains* domains)
       : graph_(graph),
         candidates_(candidates),
         conversions_(conversions),
         options_(options),
+        domains_(domains),
         last_use_(graph.buffers.size(), -1) {
     for (size_t n = 0; n < graph.nodes.size(); ++n) {
       const DeviceOp op = device_op(graph.nodes[n]);
@@ -209,7 +286,8 @@ class BeamSearch {
     }
     const int outputs = static_cast<int>(candidates_[static_cast<size_t>(output)].size());
     for (int out = 0; out < outputs; ++out) {
-      if (table.possible(out)) extend_with(state, node, table, out, false, next);
+      const bool allowed = domains_ == nullptr || domains_->allows(output, out);
+      if (allowed && table.possible(out)) extend_with(state, node, table, out, false, next);
     }
   }
 
@@ -307,6 +385,7 @@ class BeamSearch {
   const std::vector<std::vector<DeviceLayout>>& candidates_;
   Conversions& conversions_;
   const LayoutSearchOptions& options_;
+  const Domains* domains_;  // null: every candidate is tried
   std::vector<int> last_use_;
 };
 
@@ -315,7 +394,13 @@ class BeamSearch {
 Result<LayoutChoice> choose_layouts(const Graph& graph,
                                     const std::vector<std::vector<DeviceLayout>>& candidates,
                                     Conversions& conversions, const LayoutSearchOptions& options) {
-  return BeamSearch(graph, candidates, conversions, options).run();
+  Result<LayoutChoice> choice = BeamSearch(graph, candidates, conversions, options, nullptr).run();
+  if (choice.ok()) return choice;
+  // The beam keeps what is cheap so far, and that may end in nothing. Without what cannot lead anywhere it sees more.
+  const Domains domains(graph, candidates, conversions);
+  if (!domains.possible()) return choice;
+  Result<LayoutChoice> again = BeamSearch(graph, candidates, conversions, options, &domains).run();
+  return again.ok() ? again : choice;
 }
 
 }  // namespace spyre

@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.inductor import harness
 from tests.inductor.harness import assert_near
 
 H = torch.float16
@@ -272,6 +273,30 @@ def test_a_hint_travels_to_the_node(both):
     x = name_tensor_dims(half(48, 64).to("spyre"), ["HINTED_M", "HINTED_K"])
     torch.compile(f)(x, half(64, 128).to("spyre"))
     assert "hint={p0: 8}" in both.text
+
+
+def test_a_hint_that_cannot_be_followed_is_refused_and_nothing_else(monkeypatch, capfd):
+    import torch_spyre
+    from torch_spyre import diagnostics
+    from torch_spyre._inductor.hints import declare_tensor_dim, name_tensor_dims, spyre_hint
+
+    harness.use_compiler(monkeypatch)
+    declare_tensor_dim("REFUSED_M", 512)
+
+    def add(x):
+        with spyre_hint(work_div={"REFUSED_M": 7}):
+            return x + 1
+
+    x = half(512, 64)
+    torch.spyre.reset_metrics()
+    on_card = name_tensor_dims(x.to("spyre"), ["REFUSED_M", "K"])
+    assert_near(torch.compile(add)(on_card), x + 1)
+    assert torch.spyre.metrics()["cpu_fallbacks"] == 0
+    assert diagnostics.compilations()[-1]["refused"] == []
+    (plan,) = [p for p in torch_spyre.explain() if p["refused_hints"]]
+    (refused,) = plan["refused_hints"]
+    assert (refused["loop"], refused["split"]) == ("p0", 7) and "try p0=8" in refused["reason"]
+    assert "work_div hint p0=7" in capfd.readouterr().err
 
 
 def test_a_tiling_hint_is_said_to_change_nothing(compiled, caplog):

@@ -8,7 +8,7 @@ import torch
 def supported(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False) -> bool:
     return (
         query.device.type == "spyre"
-        and query.dtype in (torch.float16, torch.bfloat16)
+        and query.dtype in (torch.float16, torch.bfloat16, torch.float32)
         and query.dim() == key.dim() == value.dim()
         and query.dim() >= 3
         and dropout_p == 0.0

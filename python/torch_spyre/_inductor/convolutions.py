@@ -1,4 +1,4 @@
-"""Convolutions of halves as one product: what a filter sees at a place lies side by side, and so do its weights.
+"""Convolutions as one product: what a filter sees at a place lies side by side, and so do its weights.
 
 Channels come last: the pixels that one tap of a filter sees are then a slice of the image, whose rows are whole.
 """
@@ -9,10 +9,10 @@ _SEEN_AT_MOST = 2**27  # elements, each as often as a filter sees it
 
 
 def supported(x, weight, stride, padding, dilation, transposed: bool, groups: int) -> bool:
-    """In 16 bits, over one dimension or two, of all channels together or of each by itself."""
-    halves = x.dtype == weight.dtype and x.dtype in (torch.float16, torch.bfloat16)
+    """Over one dimension or two, of all channels together or of each by itself."""
+    floats = x.dtype == weight.dtype and x.dtype in (torch.float16, torch.bfloat16, torch.float32)
     together, alone = groups == 1, groups == x.shape[1] == weight.shape[0]
-    if not halves or transposed or x.ndim not in (3, 4) or not (together or alone) or min(padding) < 0:
+    if not floats or transposed or x.ndim not in (3, 4) or not (together or alone) or min(padding) < 0:
         return False
     seen = x.shape[0] * x.shape[1] * weight[0, 0].numel()
     for extent in extents(x.shape[2:], weight.shape[2:], stride, padding, dilation):

@@ -1,4 +1,4 @@
-"""The operator namespace ``spyre::``: what ATen has no operator for.
+"""Operators of the namespace ``spyre::`` that the compiler alone knows; those for scripts are in glue/spyre_ops.cpp.
 
 Each has a meaning on any device (used when the compiler refuses it, and as its definition), a shape function, and a
 lowering in ``lowering.py``. The two moments of a row (``exx2``) exist only on the card.
@@ -7,7 +7,7 @@ lowering in ``lowering.py``. The two moments of a row (``exx2``) exist only on t
 import torch
 from torch.library import Library, register_autograd, register_fake
 
-_library = Library("spyre", "DEF")  # kept alive: operators go with it
+_library = Library("spyre", "FRAGMENT")  # kept alive: operators go with it
 
 
 def _define(schema: str, shape, meaning=None) -> None:
@@ -41,6 +41,17 @@ _define(
     lambda rows, columns, dtype, device: torch.empty(rows, columns, dtype=dtype, device=device),
     _causal_mask,
 )
+
+
+def _checked_index(index, size: int):
+    if index.numel() and (int(index.min()) < 0 or int(index.max()) >= size):
+        wrong = index[(index < 0) | (index >= size)].flatten()[0].item()
+        raise IndexError(f"index {wrong} is out of bounds for a dimension with size {size}")
+    return index.clone()
+
+
+# The same index, of which every element is a position along a dimension of this size; a run with another one fails.
+_define("checked_index(Tensor index, int size) -> Tensor", lambda index, size: torch.empty_like(index), _checked_index)
 
 
 def _sum_to(gradient, shape):

@@ -8,7 +8,7 @@ import functools
 
 import torch
 
-from torch_spyre._inductor import convolutions, integers, scans, scatters, sorting
+from torch_spyre._inductor import convolutions, encoder_layer, experts, integers, registered, scans, scatters, sorting
 
 aten = torch.ops.aten
 
@@ -22,6 +22,7 @@ _KEPT = (
     aten.clamp_max,
     aten.clamp_min,
     aten.gelu,
+    aten.index_select,  # on the CPU it would be one that counts from the end
     aten.mm,
     aten.silu,
     aten.softplus,
@@ -40,6 +41,28 @@ def _form(*ops):
     def keep(function):
         for op in ops:
             _ours[op] = function
+        return function
+
+    return keep
+
+
+def register_spyre_decomposition(ops):
+    """A decorator for a decomposition of a script's own: operators that are written in others on the card.
+
+    It replaces PyTorch's and those below, in compiled programs and, for ATen's operators, in eager calls.
+    """
+
+    def keep(function):
+        from torch_spyre import eager_forms
+
+        for op in ops if isinstance(ops, (list, tuple)) else [ops]:
+            overloads = [op] if isinstance(op, torch._ops.OpOverload) else [getattr(op, o) for o in op.overloads()]
+            for overload in overloads:
+                _ours[overload] = function
+                if overload.namespace == "aten":
+                    eager_forms.replace(overload, function)
+        registered.note(ops, function)
+        _table.cache_clear()
         return function
 
     return keep
@@ -75,7 +98,15 @@ def _or_pytorchs(form, pytorchs):
 
 def table() -> dict:
     """The decomposition table; a function of its own because cache keys hold its name."""
-    return _table()
+    found = _table()
+    # The name that transformers has for the grouped product, in programs where PyTorch's own is not for compilers.
+    if hasattr(torch.ops.transformers, "grouped_mm_fallback"):
+        found.setdefault(torch.ops.transformers.grouped_mm_fallback.default, grouped_mm)
+    return found
+
+
+_form(aten._native_multi_head_attention.default)(encoder_layer.multi_head_attention)
+_form(aten._transformer_encoder_layer_fwd.default)(encoder_layer.transformer_encoder_layer)
 
 
 def _on_card(x) -> bool:
@@ -115,6 +146,17 @@ def fused_rms_norm(x, normalized_shape, weight, eps):
     rstd = torch.rsqrt((x * x).mean(dims, keepdim=True) + eps)
     out = x * rstd
     return (out if weight is None else out * weight), rstd
+
+
+@_form(aten.add.Tensor)
+def add(x, y, *, alpha=1):
+    """A factor that changes from call to call is a product of its own: as an option every value is compiled for."""
+    return x + y * alpha if isinstance(alpha, torch.SymFloat) else NotImplemented
+
+
+@_form(aten.sub.Tensor)
+def sub(x, y, *, alpha=1):
+    return x - y * alpha if isinstance(alpha, torch.SymFloat) else NotImplemented
 
 
 @_form(aten._softmax.default)
@@ -286,9 +328,15 @@ def can_tell_classes(index, num_classes=-1) -> bool:
     return _on_card(index) and 0 < num_classes <= _EXACT
 
 
+def _existing(index, extent: int):
+    """An index into a dimension of this extent. Eager calls have looked at it before, and raise what PyTorch raises; in
+    a compiled program the card does, and faults."""
+    traced = type(index) is not torch.Tensor
+    return torch.ops.spyre.checked_index(index, extent) if traced and index.numel() else index
+
+
 def one_hot(index, num_classes=-1):
-    """An index that is no class gives a row of zeros. Eager calls find it before and raise what PyTorch raises; a
-    compiled program does not look at values, as PyTorch's own do not on other devices."""
+    index = _existing(index, num_classes)
     classes = torch.arange(num_classes, dtype=torch.float16, device=index.device)
     return (index.unsqueeze(-1).to(torch.float16) == classes).to(torch.int64)
 
@@ -321,21 +369,25 @@ def roll(x, shifts, dims=()):
 def gather(x, dim, index, *, sparse_grad=False):
     if not _on_card(x) or not scatters.supported(x, dim, index):
         return NotImplemented
-    return scatters.gather(x, dim, index)
+    return scatters.gather(x, dim, _existing(index, x.shape[dim]))
 
 
 @_form(aten.scatter.src, aten.scatter.value)
 def scatter(x, dim, index, src):
     if not _on_card(x) or not scatters.supported(x, dim, index, src):
         return NotImplemented
-    return scatters.scatter(x, dim, index, src)
+    return scatters.scatter(x, dim, _existing(index, x.shape[dim]), src)
+
+
+def _can_scatter_add(x, dim, index, src) -> bool:
+    return _on_card(x) and scatters.supported(x, dim, index, src) and scatters.can_add(x, dim, index)
 
 
 @_form(aten.scatter_add.default)
 def scatter_add(x, dim, index, src):
-    if not _on_card(x) or not scatters.supported(x, dim, index, src) or not scatters.can_add(x, dim, index):
+    if not _can_scatter_add(x, dim, index, src):
         return NotImplemented
-    return scatters.scatter_add(x, dim, index, src)
+    return scatters.scatter_add(x, dim, _existing(index, x.shape[dim]), src)
 
 
 @_form(aten.index_add.default)
@@ -343,7 +395,52 @@ def index_add(x, dim, index, source, *, alpha=1):
     if not _on_card(x) or x.ndim == 0 or index.ndim != 1 or source.ndim != x.ndim or index.numel() > _EXACT:
         return NotImplemented
     source = source if alpha == 1 else source * alpha
-    return scatter_add(x, dim, scatters.index_for_each(source, dim, index), source)
+    each = scatters.index_for_each(source, dim, _existing(index, x.shape[dim]))
+    return scatters.scatter_add(x, dim, each, source) if _can_scatter_add(x, dim, each, source) else NotImplemented
+
+
+def _one_position_each(x, indices):
+    """Of x[i] with one dimension and one index of numbers: where each i counts from the start. Else nothing."""
+    if not _on_card(x) or x.ndim != 1 or len(indices) != 1 or indices[0] is None or x.numel() == 0:
+        return None
+    index = indices[0]
+    if index.dtype not in integers.INTEGERS or index.numel() == 0:
+        return None
+    return torch.where(index < 0, index + x.shape[0], index).flatten()
+
+
+@_form(aten.index.Tensor)
+def index(x, indices):
+    """Along the only dimension there are no rows: elements are chosen one by one."""
+    places = _one_position_each(x, indices)
+    if places is None or not scatters.supported(x, 0, places):
+        return NotImplemented
+    return scatters.gather(x, 0, _existing(places, x.shape[0])).view(indices[0].shape)
+
+
+@_form(aten.index_put.default)
+def index_put(x, indices, values, accumulate=False):
+    places = _one_position_each(x, indices)
+    if places is None or accumulate or values.dtype != x.dtype:
+        return NotImplemented
+    values = values.expand(indices[0].shape).flatten()
+    if not scatters.supported(x, 0, places, values):
+        return NotImplemented
+    return scatters.scatter(x, 0, _existing(places, x.shape[0]), values)
+
+
+@_form(aten.histc.default)
+def histc(x, bins=100, min=0, max=0):  # noqa: A002
+    if not _on_card(x) or min >= max or not experts.can_count(x, bins):
+        return NotImplemented
+    return experts.histogram(x, bins, min, max)
+
+
+@_form(aten._grouped_mm.default)
+def grouped_mm(x, weight, offs=None, bias=None, out_dtype=None):
+    if not _on_card(x) or not experts.supported(x, weight, offs, bias, out_dtype):
+        return NotImplemented
+    return experts.grouped_product(x, weight, offs)
 
 
 @_form(aten.convolution.default)

@@ -13,7 +13,7 @@ from torch_spyre._inductor import columns, integers
 RANKED_AT_MOST = 1024  # whole numbers up to here are exact in the card's 16-bit format
 _PAIRS_AT_MOST = 2**24
 _ONE_BY_ONE_AT_MOST = 64
-_POSITIONS_AT_MOST = 2**24  # exact in float32
+_POSITIONS_AT_MOST = 2**23  # twice as many are exact in float32
 
 
 def _can_rank(x, dim) -> bool:
@@ -49,8 +49,11 @@ def _ramp(count: int, like):
 def _ranked(rows, k: int, largest: bool):
     positions = _ramp(rows.shape[-1], rows)
     other, mine = rows.unsqueeze(-1), rows.unsqueeze(-2)
-    before = other > mine if largest else other < mine
-    ahead = before | ((other == mine) & (positions[:, None] < positions))
+    # What is not a number is the largest.
+    other_nan, mine_nan = other != other, mine != mine
+    before = (other > mine) | (other_nan & ~mine_nan) if largest else (other < mine) | (mine_nan & ~other_nan)
+    equal = (other == mine) | (other_nan & mine_nan)
+    ahead = before | (equal & (positions[:, None] < positions))
     rank = ahead.to(rows.dtype).sum(-2, keepdim=True)
     chosen = rank == _ramp(k, rows)[:, None]
     values = torch.where(chosen, mine, 0.0).sum(-1)
@@ -94,19 +97,25 @@ def _one_by_one(rows, k: int, largest: bool):
     left = rows.to(torch.float32) if largest else -rows.to(torch.float32)
     n = left.shape[-1]
     positions, places = _ramp(n, left), _ramp(k, left)
+    # What is not a number is the largest: it stands for an infinity, and comes before the real ones, or after them.
+    nan = left != left
+    behind = ~nan if largest else nan
+    left = torch.where(nan, math.inf if largest else -math.inf, left)
+    order = torch.where(behind, positions + n, positions)
     values = indices = torch.zeros((*left.shape[:-1], k), dtype=torch.float32, device=rows.device)
     free = None
     for place in range(k):
         extreme = left.amax(-1, keepdim=True)
-        # What is not a number is the largest; of the smallest it is the last, and by then nothing else is left.
-        met = (left == extreme) | (left != left)
         # Crossed out is an infinity that others may be, too: only what is free counts.
-        met = met if free is None else met & free
-        at = torch.where(met, positions, float(n)).amin(-1, keepdim=True)
+        met = left == extreme if free is None else (left == extreme) & free
+        at = torch.where(met, order, float(2 * n)).amin(-1, keepdim=True)
         here = places == place
         values, indices = torch.where(here, extreme, values), torch.where(here, at, indices)
-        others = positions != at
+        others = order != at
         left = torch.where(others, left, -math.inf)
         free = others if free is None else free & others
-    values = values if largest else -values
+    is_behind = indices >= n
+    is_nan = ~is_behind if largest else is_behind
+    values = torch.where(is_nan, math.nan, values if largest else -values)
+    indices = torch.where(is_behind, indices - n, indices)
     return values.to(rows.dtype), indices.to(torch.int64)

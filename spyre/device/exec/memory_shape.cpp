@@ -93,9 +93,11 @@ MemoryShape shape_of(const BoundOp& bound, int tensor) {
 MemoryShape shape_of(const LaunchArg& arg, int64_t address) {
   MemoryShape shape{.base = address};
   const std::vector<int64_t> host = known_shape(arg);
-  const std::vector<int64_t> strides = host_strides(host);
+  const std::vector<int64_t> strides = arg.stride.empty() ? host_strides(host) : arg.stride;
+  // Behind the end of a view there may be more of its storage, which is no padding.
+  const bool whole = arg.offset == 0 && arg.storage == 0 && strides.size() == host.size();
   const bool mapped =
-      arg.stride_map.size() == arg.device_size.size() && !arg.device_size.empty() && !host.empty();
+      whole && arg.stride_map.size() == arg.device_size.size() && !arg.device_size.empty() && !host.empty();
   const int64_t lanes = arg.device_size.empty() ? 1 : arg.device_size.back();
   const int64_t lane_step = mapped ? arg.stride_map.back() : -1;
   int64_t stride = kStick;

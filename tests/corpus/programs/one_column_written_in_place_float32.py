@@ -1,0 +1,11 @@
+"""The same in float32."""
+
+given = {
+    "a": ('whole', 'float32', (4, 3), 0, ''),
+}
+
+
+def program(a):
+    a[:, 0:3:3].clamp_(1)
+    r0 = a * 1
+    return (r0,)

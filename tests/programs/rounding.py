@@ -1,0 +1,108 @@
+"""How far rounding may carry a program's values: measured, by running it on the CPU again with results off a little.
+
+Results the card must hit exactly are left alone: whole numbers and short fractions that every format holds, and moves,
+choices and comparisons, which round nothing. A program of such operations must give the CPU's answer bit for bit.
+"""
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map
+
+from tests.programs.values import LIMIT, on_grid
+
+#: Relative distance of two neighbours, in the coarser of the host's format and the card's.
+STEP = {torch.float16: 2.0**-9, torch.bfloat16: 2.0**-7, torch.float32: 2.0**-18, torch.float8_e4m3fn: 2.0**-3}
+_TRIALS = 6
+
+#: Operators that choose or move values and round nothing.
+_MOVES = frozenset(
+    """abs amax amin arange argmax argmin bitwise_and bitwise_not bitwise_or bitwise_xor cat ceil clamp clamp_max
+    clamp_min clone constant_pad_nd contiguous copy copy_ empty embedding eq fill fill_ flip floor full full_like gather
+    ge gt hardtanh index index_copy index_copy_ index_fill index_fill_ index_put index_put_ index_select isfinite isinf
+    isnan le lift_fresh logical_and logical_not logical_or logical_xor lt masked_fill masked_fill_ masked_select max
+    maximum min minimum ne neg nonzero ones ones_like relu relu_ repeat roll round scalar_tensor scatter scatter_
+    select_scatter sgn sign slice_scatter sort stack topk tril triu trunc where zero_ zeros zeros_like""".split()
+)
+#: Operators that are right to the last bit where the result fits the format.
+_ARITHMETIC = frozenset(
+    """add add_ sub sub_ rsub mul mul_ sum mm bmm matmul addmm baddbmm dot mv square prod cumsum _to_copy index_add
+    index_add_ scatter_add scatter_add_ pow""".split()
+)
+
+
+def is_beyond(t: torch.Tensor) -> bool:
+    """Whether 16-bit values lie outside of what both the card and the host hold."""
+    if t.dtype not in LIMIT or not t.numel():
+        return False
+    return bool(t.double().abs().nan_to_num(0, posinf=torch.inf).max() > LIMIT[t.dtype])
+
+
+class Rounding(TorchDispatchMode):
+    """Every inexact floating result is off by up to one step; a seed of None only watches."""
+
+    def __init__(self, seed: int | None):
+        super().__init__()
+        self.random = None if seed is None else torch.Generator().manual_seed(seed)
+        self.beyond = False  # a 16-bit value was outside of what both formats hold
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if self.random is not None:
+            args, kwargs = self._shaken_scalars(args, kwargs or {})
+        result = func(*args, **(kwargs or {}))
+        if any(r.alias_info is not None and not r.alias_info.is_write for r in func._schema.returns):
+            return result
+        name = func._schema.name.removeprefix("aten::")
+        for t in tree_leaves(result):
+            if isinstance(t, torch.Tensor) and t.dtype in STEP:
+                self._see(name, t)
+        return result
+
+    def _shaken_scalars(self, args, kwargs):
+        """The card rounds a number to the format of the tensor it meets."""
+        tensors = [t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
+        if not any(t.dtype in LIMIT for t in tensors):
+            return args, kwargs
+
+        def shaken(value):
+            if not isinstance(value, float) or value == float(on_grid(torch.tensor(value))):
+                return value
+            return value * (1 + 2.0**-10 * (float(torch.rand((), generator=self.random)) * 2 - 1))
+
+        return tree_map(shaken, (args, kwargs))
+
+    def _see(self, name: str, t: torch.Tensor) -> None:
+        self.beyond = self.beyond or is_beyond(t)
+        if self.random is None or name in _MOVES or 0 in t.stride():
+            return
+        value = t.double()
+        off = torch.ones(t.shape, dtype=torch.bool)
+        if name in _ARITHMETIC:
+            if t.dtype == torch.float32:
+                rounds = name not in ("add", "add_", "sub", "sub_", "rsub", "mul", "mul_", "square", "_to_copy")
+                off = (torch.round(value * 16) != value * 16) | (value.abs() > 2**20) if rounds else ~off
+            else:
+                off = on_grid(value) != value
+        noise = torch.rand(t.shape, generator=self.random, dtype=torch.float64) * 2 - 1
+        t.copy_(torch.where(off & value.isfinite(), value * (1 + STEP[t.dtype] * noise), value).to(t.dtype))
+
+
+def slack(program, calls: int, expected: list[torch.Tensor]) -> tuple[list[torch.Tensor], bool]:
+    """By value of `program.names`: how far each element may be off; and whether anything left the formats' range."""
+    spread = [torch.zeros(e.shape, dtype=torch.float64) for e in expected]
+    with Rounding(None) as watch:
+        program.run("cpu", calls=calls)
+    for trial in range(_TRIALS):
+        with Rounding(trial):
+            found = program.run("cpu", calls=calls)
+        for s, t, e in zip(spread, found, expected, strict=True):
+            torch.maximum(s, (t.double() - e.double()).abs().nan_to_num(0, posinf=0), out=s)
+    allowed = []
+    for s, e in zip(spread, expected, strict=True):
+        if not s.numel() or not bool(s.max() > 0):
+            allowed.append(s)
+            continue
+        # Rounding of neighbours is as good a sample of an element's as its own: six trials are few.
+        step = STEP.get(e.dtype, 0)
+        size = e.double().abs().nan_to_num(0, posinf=0)
+        allowed.append(4 * torch.maximum(s, s.mean()) + 4 * step * size + step / 2)
+    return allowed, watch.beyond or any(is_beyond(i.base()) for i in program.inputs)
