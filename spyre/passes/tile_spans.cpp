@@ -77,22 +77,64 @@ int64_t units_of_part(int64_t units, int64_t parts, int64_t cores) {
   return even < cores ? even : std::max(cores, units / parts / cores * cores);
 }
 
-std::optional<std::vector<Node>> in_parts(const Graph& graph, const Node& node, const AxisFacts& axis, int64_t parts,
+// A transpose of sticks drops what lies past the end of a dimension, so a part that ends inside a stick is copied first,
+// into a buffer that ends there: the slice, then the transpose of the slice. None where that does not help.
+std::optional<std::vector<Node>> by_slice(Graph& graph, const Node& part, int64_t cores) {
+  DeviceOp op = device_op(part);
+  const auto& layout = graph.buffers[static_cast<size_t>(op.inputs[0].buffer)].layout;
+  if (op.op != "identity" || !op.indices.empty()) return std::nullopt;
+  Buffer slice{.name = part.name + "_slice", .dtype = graph.buffers[static_cast<size_t>(op.output.buffer)].dtype};
+  std::vector<int64_t> order;
+  int64_t stick = -1;
+  Expr index;
+  for (size_t i = 0; i < part.loops.size(); ++i) {
+    const Loop& loop = part.loops[i];
+    const bool lane = op.inputs[0].index.coefficient(loop.name) == layout->stride_map.back();
+    (lane ? stick : order.emplace_back()) = static_cast<int64_t>(i);
+    slice.size.push_back(loop.extent);
+    index = loop.extent * index + Expr::symbol(loop.name);
+  }
+  if (stick < 0) return std::nullopt;
+  order.push_back(stick);
+  slice.stride = contiguous_strides(slice.size);
+  const auto lies = DeviceLayout::ordered(slice.size, slice.stride, layout->device_dtype, order);
+  if (!lies.ok()) return std::nullopt;
+  slice.layout = lies.value();
+  const HostType dtype = slice.dtype;
+  const Access own{graph.add_buffer(std::move(slice)), index};
+  Node copy = part, turn = part;
+  copy.name += "_slice";
+  set_device_op(graph, copy, {.op = "identity", .inputs = op.inputs, .output = own}, dtype);
+  op.inputs = {own};
+  set_device_op(graph, turn, op, dtype);
+  if (divides(graph, copy, cores) && divides(graph, turn, cores)) return std::vector{copy, turn};
+  graph.buffers.pop_back();
+  return std::nullopt;
+}
+
+std::optional<std::vector<Node>> in_parts(Graph& graph, const Node& node, const AxisFacts& axis, int64_t parts,
                                           int64_t cores) {
   const int64_t units = units_of_part(axis.size, parts, cores);
   if (units >= axis.size) return std::nullopt;
   const int64_t step = units * axis.lanes;
   std::vector<Node> result;
   for (int64_t begin = 0; begin < axis.extent; begin += step) {
-    Node part = part_of(graph, node, axis.name, begin, std::min(step, axis.extent - begin));
-    part.name += fmt::format("_part{}", result.size());
-    if (!divides(graph, part, cores)) return std::nullopt;
-    result.push_back(std::move(part));
+    const int64_t extent = std::min(step, axis.extent - begin);
+    Node part = part_of(graph, node, axis.name, begin, extent);
+    part.name += fmt::format("_part{}", begin / step);
+    if (divides(graph, part, cores)) {
+      result.push_back(std::move(part));
+      continue;
+    }
+    const bool last = begin + extent == axis.extent;  // only then no buffer is left behind by parts that fail later
+    std::optional<std::vector<Node>> two = last ? by_slice(graph, part, cores) : std::nullopt;
+    if (!two) return std::nullopt;
+    result.insert(result.end(), two->begin(), two->end());
   }
   return result;
 }
 
-std::optional<std::vector<Node>> within_reach(const Graph& graph, const Node& node, int64_t cores) {
+std::optional<std::vector<Node>> within_reach(Graph& graph, const Node& node, int64_t cores) {
   const Result<NormalOp> op = normal(graph, node);
   if (!op.ok()) return std::nullopt;
   const Result<std::vector<AxisFacts>> facts = axis_facts(division_problem(graph, node, op.value(), cores));

@@ -60,27 +60,37 @@ def _ranked(rows, k: int, largest: bool):
     return values, torch.where(chosen, positions, 0.0).sum(-1).to(torch.int64)
 
 
+def _keys(rows) -> list:
+    """What is compared, the first part first: integers as two digits, of which the lower is not negative."""
+    if rows.dtype not in integers.INTEGERS:
+        return [rows]
+    low, high = integers.digits(rows)
+    under = low < 0.0
+    return [torch.where(under, high - 1.0, high), torch.where(under, low + float(integers.DIGIT), low)]
+
+
+def _compared(other, mine, largest: bool):
+    """Which of the others come before, and which are the same. What is not a number is the largest, and like others."""
+    first, then = (other, mine) if largest else (mine, other)
+    before = (first > then) | ((first != first) & (then == then))
+    return before, (other == mine) | ((other != other) & (mine != mine))
+
+
 def _ranked_in_columns(rows, k: int, largest: bool):
     """The same in 32 bits, where what an element is compared with has to stand in a column."""
-    parts = integers.digits(rows) if rows.dtype in integers.INTEGERS else [rows]
-
-    def whole(of_parts):
-        return integers.number(*of_parts, dtype=rows.dtype) if len(of_parts) > 1 else of_parts[0]
-
-    other, mine = whole([columns.as_column(part) for part in parts]), rows.unsqueeze(-2)
-    before, same = other > mine if largest else other < mine, other == mine
-    if rows.dtype.is_floating_point:  # what is not a number is the largest, and equals its like
-        first, then = (other, mine) if largest else (mine, other)
-        before, same = before | ((first != first) & (then == then)), same | ((other != other) & (mine != mine))
-    n, device = rows.shape[-1], rows.device
-    ahead = before | (same & (columns.row_numbers(n, device) < columns.positions(n, device)))
-    rank = torch.where(ahead, 1.0, 0.0).sum(-2, keepdim=True)
-    chosen = rank == columns.row_numbers(k, device)
+    keys, n, device = _keys(rows), rows.shape[-1], rows.device
+    ahead = columns.row_numbers(n, device) < columns.positions(n, device)
+    for key in reversed(keys):
+        before, same = _compared(columns.as_column(key), key.unsqueeze(-2), largest)
+        ahead = before | (same & ahead)
+    chosen = torch.where(ahead, 1.0, 0.0).sum(-2, keepdim=True) == columns.row_numbers(k, device)
 
     def picked(part):
         return columns.as_row(torch.where(chosen, part, 0.0).sum(-1, keepdim=True))
 
-    return whole([picked(part.unsqueeze(-2)) for part in parts]), picked(columns.positions(n, device)).to(torch.int64)
+    parts = [picked(key.unsqueeze(-2)) for key in keys]
+    values = integers.number(*reversed(parts), dtype=rows.dtype) if len(parts) > 1 else parts[0]
+    return values, picked(columns.positions(n, device)).to(torch.int64)
 
 
 def _one_by_one(rows, k: int, largest: bool):
