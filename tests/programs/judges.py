@@ -3,6 +3,7 @@
     eager      called operator by operator, the card gives what PyTorch gives on the CPU, up to rounding
     compiled   through torch.compile, called twice, likewise
     bits       eager and compiled are the same bits, where both ran on the card alone
+    replay     what torch.compile saved, run by spyre-run, computes the same bytes
     settings   how many cores there are, and where buffers lie, changes no result
     checked    the checker, which looks at every launch, finds no broken rule (in a process where it is on)
 """
@@ -13,6 +14,7 @@ from dataclasses import asdict, dataclass
 import torch
 import torch_spyre
 
+from tests.programs import replay
 from tests.programs.program import Program
 from tests.programs.rounding import slack
 from tests.programs.values import LIMIT
@@ -87,7 +89,7 @@ def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
     return bool((((x == y) & (x.signbit() == y.signbit())) | (x.isnan() & y.isnan())).all())
 
 
-JUDGES = ("eager", "compiled", "bits", "settings")
+JUDGES = ("eager", "compiled", "bits", "replay", "settings")
 
 
 class Judgement:
@@ -109,8 +111,16 @@ class Judgement:
             return
         if "bits" in judges and eager.values is not None and not eager.fallbacks and not compiled.fallbacks:
             self._same_bits("bits", "compiled", compiled, "eager", eager)
+        if "replay" in judges:
+            self._replay()
         if "settings" in judges and setting:
             self._settings(setting, compiled)
+
+    def _replay(self) -> None:
+        with replay.replayed() as differences:
+            again = run(self.program, 1, compiled=True)
+        for text in ([again.error] if again.error else differences)[:1]:
+            self._fail("replay error" if again.error or text.startswith("error") else "replay wrong", text)
 
     def _checked(self) -> None:
         for compiled in (False, True):
