@@ -1,3 +1,4 @@
+#include <ATen/WrapDimUtils.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_log_softmax.h>
 #include <ATen/ops/_softmax.h>
@@ -46,11 +47,13 @@ at::Tensor as_asked(const at::Tensor& x, std::optional<c10::ScalarType> dtype) {
 }  // namespace
 
 at::Tensor softmax_as(const at::Tensor& x, int64_t dim, std::optional<c10::ScalarType> dtype) {
+  dim = at::maybe_wrap_dim(dim, x.dim());
   return widens(x, dtype) ? at::_softmax(x, dim, /*half_to_float=*/true)
                           : at::_softmax(as_asked(x, dtype), dim, /*half_to_float=*/false);
 }
 
 at::Tensor log_softmax_as(const at::Tensor& x, int64_t dim, std::optional<c10::ScalarType> dtype) {
+  dim = at::maybe_wrap_dim(dim, x.dim());
   return widens(x, dtype) ? at::_log_softmax(x, dim, /*half_to_float=*/true)
                           : at::_log_softmax(as_asked(x, dtype), dim, /*half_to_float=*/false);
 }
