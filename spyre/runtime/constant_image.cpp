@@ -50,10 +50,13 @@ Result<std::vector<std::byte>> constant_image(const program::LaunchArg& arg) {
   }
   SPYRE_ASSIGN_OR_RETURN(const Sen169Policy policy, number_policy_setting());
   const int64_t row = shape.empty() ? 1 : std::max<int64_t>(shape.back(), 1);
-  const std::vector<std::byte> host = filled_elements(*arg.fill, *type, numel_of(shape), row);
+  // The compiler calls every constant in 16 bits float16; the card holds more than that can name.
+  const bool in_16_bits = *arg.device_format == DataFormat::SEN169_FP16 && *type != HostType::kBool;
+  const HostType staged = in_16_bits ? HostType::kFloat32 : *type;
+  const std::vector<std::byte> host = filled_elements(*arg.fill, staged, numel_of(shape), row);
   std::vector<std::byte> image(static_cast<size_t>(size.count()));
   const std::vector<int64_t> strides = arg.stride.empty() ? contiguous_strides(shape) : arg.stride;
-  SPYRE_TRY(pack(ConstHostBuffer{host.data(), *type, shape, contiguous_strides(shape)}, layout,
+  SPYRE_TRY(pack(ConstHostBuffer{host.data(), staged, shape, contiguous_strides(shape)}, layout,
                  ViewGeometry::whole(shape, strides), image, policy));
   return image;
 }

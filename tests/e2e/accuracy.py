@@ -1,8 +1,8 @@
 """How far functions are from exact values: where they are tried, the judge, and the worst error that is allowed.
 
 The judge is mpmath with 60 digits, at the very numbers that the card holds. Errors are relative, in units of half the
-last place of the format (2^-10 in 16 bits, 2^-24 in float32): 1 is correct rounding. Where a result is smaller than the
-smallest normal number of its format, the error counts as if it were that number.
+last place of the format (2^-10 in 16 bits, 2^-24 in float32): 1 is correct rounding. Results below the smallest normal
+number of a format may be flushed to zero: there the unit is that number.
 """
 
 import math
@@ -105,7 +105,7 @@ FUNCTIONS = {
         functional.softplus, lambda x: mp.log1p(mp.exp(x)), spread(-9, 1.3), bounds(1.1, 14), "up to 20"
     ),
     "gelu": Function(
-        functional.gelu, _gelu, torch.cat([spread(-9, 0.4), spread(0.4, 2, (1,))]), bounds(1.1, 16), "above -2.5"
+        functional.gelu, _gelu, torch.cat([spread(-9, 0.4), spread(0.4, 2, (1,))]), bounds(1.1, 64), "above -2.5"
     ),
     "gelu_tanh": Function(
         lambda t: functional.gelu(t, approximate="tanh"), _gelu_tanh, spread(-9, 0.4), bounds(12, 12), "within 2.5"
@@ -114,8 +114,14 @@ FUNCTIONS = {
 
 
 def exact_values(function: Function, points: torch.Tensor) -> torch.Tensor:
+    def exact(point):
+        try:
+            return float(function.exact(mp.mpf(point)))
+        except (ArithmeticError, TypeError, ValueError):  # a pole, or no real number
+            return math.inf
+
     with mpmath.workdps(60):
-        return torch.tensor([float(function.exact(mp.mpf(p))) for p in points.tolist()], dtype=torch.float64)
+        return torch.tensor([exact(p) for p in points.tolist()], dtype=torch.float64)
 
 
 def worst_error(name: str, kind: str, run=None) -> tuple[float, float]:
@@ -127,7 +133,8 @@ def worst_error(name: str, kind: str, run=None) -> tuple[float, float]:
     found = (run or function.call)(points).float().cpu().double()
     # What lies beyond the format is infinite or not a number there.
     inside = expected.isfinite() & (expected.abs() <= min(form.largest, 8.5e9 if kind != "float32" else 3.4e38))
-    error = (found - expected).abs() / expected.abs().clamp(min=form.smallest) / form.half_place
+    size, off = expected.abs(), (found - expected).abs()
+    error = torch.where(size < form.smallest, off / form.smallest, off / size / form.half_place)
     error = torch.where(inside, error.nan_to_num(nan=math.inf), 0.0)
     at = int(error.argmax())
     return error[at].item(), held[at].item()

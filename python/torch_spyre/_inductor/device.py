@@ -70,6 +70,7 @@ def register_with_dynamo() -> None:
 
     register_interface_for_device("spyre", SpyreInterface)
     patches.guard_device_layouts()
+    patches.mul_checks_its_result()
     _register_backend_name()
 
 

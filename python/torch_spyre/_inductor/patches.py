@@ -136,7 +136,7 @@ def _compile_for_the_card() -> None:
     module.compile_fx = compile_fx
 
 
-def _mul_checks_its_result() -> None:
+def mul_checks_its_result() -> None:
     """PyTorch's meta kernel of ``mul_`` forgets that a result that cannot be cast back is an error; all others ask."""
     from torch._meta_registrations import meta_binop_inplace
 
@@ -156,7 +156,6 @@ def _fake_device(tensor) -> str:
 
 
 def install() -> None:
-    _mul_checks_its_result()
     _realize_every_device_loop()
     _name_device_operations()
     _key_holds_device_layouts()
