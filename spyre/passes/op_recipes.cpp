@@ -279,8 +279,13 @@ Result<Operand> with_attributes(OpEmitter& emit, const Instruction& instruction,
     const Operand& x = operands[0];
     const double low = attribute("min", -INFINITY), high = attribute("max", INFINITY);
     if (x.held == Held::kInt32 && !emit.is_exact_float(x)) return integer_clamp(emit, x, low, high);
-    const Operand number_held = emit.hold(x, x.held == Held::kInt32 ? Held::kFp32 : x.held);
-    return emit.op("clip", {number_held}, std::nullopt, {{"clipMin", low}, {"clipMax", high}});
+    Operand number_held = emit.hold(x, x.held == Held::kInt32 ? Held::kFp32 : x.held);
+    const bool below = low > -INFINITY, above = high < INFINITY;
+    // A clip has two finite bounds, and would take infinities along on the open side.
+    if (below && above) return emit.op("clip", {number_held}, std::nullopt, {{"clipMin", low}, {"clipMax", high}});
+    if (below) number_held = emit.op("maximum", {number_held, number(emit, low, number_held)});
+    if (above) number_held = emit.op("minimum", {number_held, number(emit, high, number_held)});
+    return number_held;
   }
   if (instruction.op == "softplus") {
     const double beta = attribute("beta", 1), threshold = attribute("threshold", 20);
