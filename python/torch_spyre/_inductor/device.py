@@ -70,7 +70,6 @@ def register_with_dynamo() -> None:
 
     register_interface_for_device("spyre", SpyreInterface)
     patches.guard_device_layouts()
-    patches.mul_checks_its_result()
     _register_backend_name()
 
 

@@ -8,6 +8,7 @@ import contextlib
 import copy
 import functools
 import logging
+import operator
 import threading
 from unittest import mock
 
@@ -17,7 +18,6 @@ from torch_spyre import profiler
 
 log = logging.getLogger(__name__)
 _state = threading.local()
-_library = torch.library.Library("aten", "IMPL")  # what it registers goes when it goes
 
 
 # --- installed once, with Dynamo and Inductor ------------------------------------------------------------------------
@@ -127,6 +127,7 @@ def _compile_for_the_card() -> None:
             return original(model_, example_inputs_, inner_compile, *args, **kwargs)
         from torch_spyre._inductor import decompositions
 
+        _check_products_in_place(model_)
         refusals.pop(_compilation(), None)
         with enable_spyre_context(example_inputs_):
             kwargs.setdefault("decompositions", decompositions.table())
@@ -136,23 +137,26 @@ def _compile_for_the_card() -> None:
     module.compile_fx = compile_fx
 
 
-def mul_checks_its_result() -> None:
-    """PyTorch's meta kernel of ``mul_`` forgets that a result that cannot be cast back is an error; all others ask."""
-    from torch._meta_registrations import meta_binop_inplace
-
-    def mul_(self, other):
-        if _fake_device(self) == "spyre":
-            result = torch.result_type(self, other)
-            if not torch.can_cast(result, self.dtype):
-                raise RuntimeError(f"result type {result} can't be cast to the desired output type {self.dtype}")
-        return meta_binop_inplace(self, other)
-
-    for overload in ("mul_.Tensor", "mul_.Scalar"):
-        _library.impl(overload, mul_, "Meta", allow_override=True)
+_PRODUCTS_IN_PLACE = {"mul_", operator.imul, torch.ops.aten.mul_.Tensor, torch.ops.aten.mul_.Scalar}
 
 
-def _fake_device(tensor) -> str:
-    return getattr(getattr(tensor, "fake_device", None), "type", "")
+def _check_products_in_place(model) -> None:
+    """PyTorch's description of ``mul_`` forgets that a result that cannot be cast back is an error; all others ask."""
+    if not isinstance(model, torch.fx.GraphModule):
+        return
+
+    def value(argument):
+        return argument.meta.get("example_value") if isinstance(argument, torch.fx.Node) else argument
+
+    for node in model.graph.nodes:
+        if node.target not in _PRODUCTS_IN_PLACE or len(node.args) != 2:
+            continue
+        target, factor = (value(argument) for argument in node.args)
+        if not isinstance(target, torch.Tensor) or not isinstance(factor, (torch.Tensor, bool, int, float)):
+            continue
+        result = torch.result_type(target, factor)
+        if not torch.can_cast(result, target.dtype):
+            raise RuntimeError(f"result type {result} can't be cast to the desired output type {target.dtype}")
 
 
 def install() -> None:
