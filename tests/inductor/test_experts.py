@@ -88,6 +88,10 @@ def test_single_elements_by_an_index(dtype, compiled):
     assert torch.spyre.metrics()["fallbacks"] == {}
 
 
+# Steps of these forms meet layouts that only a whole kernel can choose for.
+_EAGER_ON_CPU = {"aten::_grouped_mm", "aten::cumsum", "aten::gather", "aten::sort"}
+
+
 def mixture(config, model, experts=4):
     sizes = dict(vocab_size=256, hidden_size=128, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4)
     routing = dict(num_key_value_heads=2, num_local_experts=experts, num_experts_per_tok=2, max_position_embeddings=128)
@@ -108,5 +112,4 @@ def test_stock_models(name, compiled):
         found = (torch.compile(model) if compiled else model)(ids.to("spyre")).logits
     assert_near(found.float(), expected, rtol=5e-2, atol=5e-2)
     on_cpu = set(torch.spyre.metrics()["fallbacks"])
-    for name in ("histc", "bincount", "_grouped_mm", "index.Tensor", "_index_put_impl_", "gather", "scatter.src"):
-        assert f"aten::{name}" not in on_cpu
+    assert on_cpu <= (set() if compiled else _EAGER_ON_CPU)
