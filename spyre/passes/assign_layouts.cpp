@@ -141,12 +141,22 @@ Status assign(Graph& graph, const LayoutSearchOptions& options, WovenResults wov
 struct WholeRows {
   std::optional<RowsOf> widened;
   bool narrowed = false, inputs = false;
+  std::vector<size_t> multiplied = {};  // operands of products
 };
+
+bool multiplies(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [](const Node& node) { return device_op(node).is_matmul(); });
+}
 
 // The ways to give rows of whole sticks to a graph that has others, fewest copies first.
 std::vector<WholeRows> ways_to_make_rows_whole(const Graph& graph, Weaving weaving) {
   const bool narrowed = narrows_ragged_rows(graph);
   std::vector<WholeRows> ways;
+  if (narrowed && multiplies(graph)) {
+    for (const auto& operands : std::vector<std::vector<size_t>>{{0}, {1}, {0, 1}})
+      ways.push_back({.multiplied = operands});
+  }
   if (narrowed) ways.push_back({.narrowed = true});
   if (weaving == Weaving::kByNarrowing) return ways;
   if (reads_woven_ragged_rows(graph)) ways.push_back({.narrowed = narrowed, .inputs = true});
@@ -173,6 +183,7 @@ Status assign_rows(Graph& graph, const LayoutSearchOptions& options, Weaving wea
   for (const WholeRows& way : ways) {
     Graph whole = graph;
     if (way.widened) make_widened_rows_whole(whole, *way.widened);
+    for (const size_t operand : way.multiplied) make_multiplied_rows_whole(whole, operand);
     if (way.narrowed) make_narrowed_rows_whole(whole);
     if (way.inputs) make_woven_inputs_whole(whole);
     if (!assign(whole, options, woven, weaving).ok()) continue;

@@ -311,6 +311,23 @@ Operand OpEmitter::reduce(std::string_view name, const std::vector<Operand>& ope
   return emit(name, true, std::move(kept), operands, held.value_or(operands[0].held), std::move(attributes));
 }
 
+Operand OpEmitter::reduce_part(std::string_view name, std::vector<Operand> operands, const std::string& loop,
+                               int64_t first, int64_t count, Held held) {
+  std::vector<Loop> loops, part;
+  for (Loop l : loops_of(operands)) {
+    l.reduced = l.name == loop;
+    if (l.reduced) l.extent = count;
+    (l.reduced ? part : loops).push_back(std::move(l));
+  }
+  loops.insert(loops.end(), part.begin(), part.end());
+  for (Operand& operand : operands) {
+    if (!operand.access) continue;
+    Expr& index = operand.access->index;
+    index = index + Expr::constant(first * index.coefficient(loop));
+  }
+  return emit(name, true, std::move(loops), operands, held, {});
+}
+
 Operand OpEmitter::hold(const Operand& value, Held held) {
   if (value.held == held) return value;
   Operand result = value;

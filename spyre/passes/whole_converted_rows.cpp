@@ -74,15 +74,16 @@ struct WholeRows {
   }
 };
 
-// Hands every such conversion, as node and as operation, to `write`, which appends what replaces it:
-// something with the 16-bit side in `whole`.
-template <typename Write>
-void replace_conversions(Graph& graph, std::string_view conversion, RowsOf rows, const Write& write) {
+// Hands every such conversion whose result `chosen` says, as node and as operation, to `write`, which appends what
+// replaces it: something with the 16-bit side in `whole`.
+template <typename Chosen, typename Write>
+void replace_conversions(Graph& graph, std::string_view conversion, RowsOf rows, const Chosen& chosen,
+                         const Write& write) {
   std::vector<Node> nodes = std::move(graph.nodes);
   graph.nodes.clear();
   for (Node& node : nodes) {
     const int row = ragged_loop(node, conversion, rows);
-    if (row < 0) {
+    if (row < 0 || !chosen(node.target)) {
       graph.nodes.push_back(std::move(node));
       continue;
     }
@@ -94,15 +95,14 @@ void replace_conversions(Graph& graph, std::string_view conversion, RowsOf rows,
   }
 }
 
-}  // namespace
-
-bool narrows_ragged_rows(const Graph& graph) {
-  return converts_ragged_rows(graph, kNarrow, RowsOf::kSource);
-}
-
-void make_narrowed_rows_whole(Graph& graph) {
-  replace_conversions(graph, kNarrow, RowsOf::kSource, [&](Node node, DeviceOp narrow, const Access& whole) {
+// Narrows the values that `chosen` says into rows of whole sticks, and copies them from there. Pairs of what was
+// narrowed and where it is now.
+template <typename Chosen>
+std::vector<std::pair<Access, Access>> narrow_into_whole_rows(Graph& graph, const Chosen& chosen) {
+  std::vector<std::pair<Access, Access>> moved;
+  const auto narrow_first = [&](Node node, DeviceOp narrow, const Access& whole) {
     const Access target = std::exchange(narrow.output, whole);
+    moved.emplace_back(target, whole);
     const HostType dtype = graph.buffers[static_cast<size_t>(target.buffer)].dtype;
     Node copy = node;
     copy.name += "_back";
@@ -110,7 +110,42 @@ void make_narrowed_rows_whole(Graph& graph) {
     set_device_op(graph, copy, {.op = "identity", .inputs = {whole}, .output = target}, dtype);
     graph.nodes.push_back(std::move(node));
     graph.nodes.push_back(std::move(copy));
-  });
+  };
+  replace_conversions(graph, kNarrow, RowsOf::kSource, chosen, narrow_first);
+  return moved;
+}
+
+}  // namespace
+
+bool narrows_ragged_rows(const Graph& graph) {
+  return converts_ragged_rows(graph, kNarrow, RowsOf::kSource);
+}
+
+void make_narrowed_rows_whole(Graph& graph) {
+  narrow_into_whole_rows(graph, [](BufferId) { return true; });
+}
+
+void make_multiplied_rows_whole(Graph& graph, size_t operand) {
+  // By themselves, or after zeros were put behind their sums (pad_contractions.h).
+  std::set<BufferId> multiplied;
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    const DeviceOp op = device_op(*node);
+    if (op.is_matmul()) {
+      multiplied.insert(op.inputs[operand].buffer);
+    } else if (multiplied.contains(op.output.buffer) && op.op != kNarrow) {
+      for (const Access& input : op.inputs) multiplied.insert(input.buffer);
+    }
+  }
+  const auto moved = narrow_into_whole_rows(graph, [&](BufferId id) { return multiplied.contains(id); });
+  // What is widened again reads the rows as they were narrowed, not in the order that products want.
+  for (Node& node : graph.nodes) {
+    DeviceOp op = device_op(node);
+    if (op.op != kWiden) continue;
+    for (const auto& [from, to] : moved) {
+      if (op.inputs[0] == from) op.inputs[0] = to;
+    }
+    set_device_op(graph, node, op, graph.buffers[static_cast<size_t>(op.output.buffer)].dtype);
+  }
 }
 
 bool widens_ragged_rows(const Graph& graph, RowsOf rows) {
@@ -118,7 +153,7 @@ bool widens_ragged_rows(const Graph& graph, RowsOf rows) {
 }
 
 void make_widened_rows_whole(Graph& graph, RowsOf rows) {
-  replace_conversions(graph, kWiden, rows, [&](Node node, DeviceOp widen, const Access& whole) {
+  const auto widen_after = [&](Node node, DeviceOp widen, const Access& whole) {
     const Access source = std::exchange(widen.inputs[0], whole);
     const auto dtype_of = [&](const Access& access) {
       return graph.buffers[static_cast<size_t>(access.buffer)].dtype;
@@ -131,7 +166,8 @@ void make_widened_rows_whole(Graph& graph, RowsOf rows) {
     set_device_op(graph, node, widen, dtype_of(widen.output));
     graph.nodes.push_back(std::move(copy));
     graph.nodes.push_back(std::move(node));
-  });
+  };
+  replace_conversions(graph, kWiden, rows, [](BufferId) { return true; }, widen_after);
 }
 
 bool reads_woven_ragged_rows(const Graph& graph) {

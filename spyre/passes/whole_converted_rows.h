@@ -18,6 +18,9 @@ bool narrows_ragged_rows(const Graph& graph);
 ///                                              m = identity m_whole
 void make_narrowed_rows_whole(Graph& graph);
 
+/// The same for values that are left (0) or right (1) operands of products alone: those must be in order.
+void make_multiplied_rows_whole(Graph& graph, size_t operand);
+
 /// Whose rows end inside a stick: those of what is converted, or those of the result, which differ where it
 /// is read transposed.
 enum class RowsOf : uint8_t { kSource, kResult };

@@ -58,6 +58,24 @@ std::vector<Operand> split(OpEmitter& emit, Operand rest, Parts parts) {
 
 }  // namespace
 
+namespace {
+
+// The product of two parts. A long sum is made of several, or its rounding errors would pile up: that of one chain grows
+// with its length, while PyTorch's on the CPU, which adds blocks, hardly grows.
+Operand product_of_parts(OpEmitter& emit, const Operand& x, const Operand& w, const std::string& loop) {
+  constexpr int64_t kChain = 512, kMostChains = 8;
+  const int64_t depth = emit.extent(loop), stick = elems_per_stick(DataFormat::SEN169_FP16);
+  const int64_t chain = std::max(kChain, round_up((depth + kMostChains - 1) / kMostChains, stick));
+  std::optional<Operand> sum;
+  for (int64_t first = 0; first < depth; first += chain) {
+    const Operand part = emit.reduce_part("batchmatmul", {x, w}, loop, first, std::min(chain, depth - first), Held::kFp32);
+    sum = sum ? emit.op("add", {*sum, part}) : part;
+  }
+  return *sum;
+}
+
+}  // namespace
+
 Operand wide_product(OpEmitter& emit, const Operand& x, const Operand& w, const std::string& loop, Parts parts) {
   const Scale rows = scale_of(emit, x, loop), columns = scale_of(emit, w, loop);
   const std::vector<Operand> left = split(emit, emit.op("realdiv", {x, rows.divisor}), parts),
@@ -65,8 +83,11 @@ Operand wide_product(OpEmitter& emit, const Operand& x, const Operand& w, const 
   std::optional<Operand> sum;
   for (int order = static_cast<int>(parts) - 1; order >= 0; --order) {
     for (int i = order; i >= 0; --i) {
-      const Operand product = emit.reduce("batchmatmul", {left[static_cast<size_t>(i)], right[static_cast<size_t>(order - i)]},
-                                          {loop}, {}, Held::kFp32);
+      const Operand &a = left[static_cast<size_t>(i)], &b = right[static_cast<size_t>(order - i)];
+      // Only the largest terms decide about the error.
+      const Operand product = order == 0 && parts == Parts::kThree
+                                  ? product_of_parts(emit, a, b, loop)
+                                  : emit.reduce("batchmatmul", {a, b}, {loop}, {}, Held::kFp32);
       sum = sum ? emit.op("add", {*sum, product}) : product;
     }
   }

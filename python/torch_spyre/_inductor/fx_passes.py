@@ -52,7 +52,8 @@ class AfterAutograd(CustomGraphPass):
         graph.eliminate_dead_code()
 
     def uuid(self):
-        return get_hash_for_files((__file__,))
+        # Float32 products depend on the precision asked for; Inductor's key does not tell high from medium.
+        return get_hash_for_files((__file__,)), torch.get_float32_matmul_precision()
 
 
 def _example(value):
