@@ -10,19 +10,64 @@
 
 namespace spyre::exec {
 
+/// The part of an input that a core wants where it reads more: a turn reads whole tiles, and whoever wrote a
+/// tensor of fewer rows declared the rest of them a gap. Nothing where there is no gap, or where somebody
+/// else filled it: slices of one buffer are written so.
+std::optional<Box> Checker::without_gap(const BoundOp& bound, int tensor, int core) const {
+  const Tensor& t = bound.tensors[tensor];
+  if (bound.op->info->family != OpFamily::kCopy || t.residence != Residence::kHbm || !is_plain(t)) {
+    return std::nullopt;
+  }
+  const Footprint& touched = sticks_[tensor][core];
+  uint32_t first = 0;
+  hbm_.for_each_run(hull_of(touched).first, 1, [&](uint32_t number, int64_t, int64_t) { first = number; });
+  const Record& writer = records_[first];
+  if (first == 0 || writer.from_host) {
+    return std::nullopt;
+  }
+  const MemoryShape view = shape_of(bound, tensor);
+  Box box = touched_box(bound, tensor, core);
+  bool smaller = false;
+  for (const MemoryDim& dim : view.dims) {
+    const int64_t end = std::max(written_extent(view, dim, writer.shape), box.lower[dim.op_dim] + 1);
+    smaller |= end < box.upper[dim.op_dim];
+    box.upper[dim.op_dim] = std::min(box.upper[dim.op_dim], end);
+  }
+  bool filled = false;
+  for (const StickRun& run : touched) {
+    hbm_.for_each_run(run.first, run.count, [&](uint32_t number, int64_t, int64_t) {
+      const Record& other = records_[number];
+      filled |= number != 0 && number != first && !writer.overwrote.contains(other.sequence) &&
+                other.who.launch == writer.who.launch && same_strides(other.shape, writer.shape);
+    });
+  }
+  return smaller && !filled ? std::optional(box) : std::nullopt;
+}
+
 Checker::Input Checker::check_input(const BoundOp& bound, int tensor) {
   const Tensor& t = bound.tensors[tensor];
   Input input{.logical = std::vector<int64_t>(bound.dims(), kNoPadding)};
   std::vector<uint32_t> all;
   std::vector<int> seen;  // one core of each different slice
-  bool missing = false;
+  bool missing = false, gap = false;
+  std::vector<int64_t> wanted(bound.dims(), kNoPadding);
   for (int core = 0; core < core_count(bound); ++core) {
-    const Footprint& sticks = sticks_[tensor][core];
+    Footprint sticks = sticks_[tensor][core];
     const bool shared =
         t.residence == Residence::kHbm &&
         std::any_of(seen.begin(), seen.end(), [&](int other) { return sticks_[tensor][other] == sticks; });
     if (sticks.empty() || shared) {
       continue;
+    }
+    if (const std::optional<Box> box = without_gap(bound, tensor, core)) {
+      sticks = footprint(bound, tensor, core, *box);
+      gap = true;
+      const Box touched = touched_box(bound, tensor, core);
+      for (int d = 0; d < bound.dims(); ++d) {
+        if (box->upper[d] < touched.upper[d]) {
+          wanted[d] = std::min(wanted[d], box->upper[d]);
+        }
+      }
     }
     std::vector<uint32_t> found;
     ShadowMemory& memory = shadow(t.residence, bound.op->cores[core].core);
@@ -44,6 +89,12 @@ Checker::Input Checker::check_input(const BoundOp& bound, int tensor) {
     seen.push_back(core);
   }
   learn(bound, tensor, all, input);
+  if (gap) {
+    input.padding = {.kind = PadValue::Kind::kUndefined};
+    for (int d = 0; d < bound.dims(); ++d) {
+      input.logical[d] = std::min(input.logical[d], wanted[d]);
+    }
+  }
   if (missing && !t.through) {
     Input result = input;
     for (const int core : seen) {
