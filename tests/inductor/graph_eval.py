@@ -270,6 +270,7 @@ def _run_node(graph: Graph, node: Node, memory: dict[str, torch.Tensor]) -> None
             values[target] = _round(values[value], _TYPES[dtype])
         else:
             call, attributes = _attributes(rest)
+            call = call.split(" : ")[0]  # a product may say that its result is wider
             op, *operands = call.split()
             args = [values[o] for o in operands]
             if op.startswith("reduce."):

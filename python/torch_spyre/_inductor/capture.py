@@ -221,7 +221,9 @@ class BodyRecorder(DefaultHandler):
         if any(isinstance(v, (tuple, list)) for v in values):
             raise SpyreUnsupportedError(f"a reduction of tuples ({reduction_type})")
         operands = " ".join(self._operand(v, values) for v in values)
-        return self._value(f"reduce.{reduction_type} {operands}{self._attribute_text()}", dtype)
+        wider = reduction_type == "dot" and self.types[operands.split()[0]] != dtype
+        kind = f" : {dtype_name(dtype)}" if wider else ""
+        return self._value(f"reduce.{reduction_type} {operands}{kind}{self._attribute_text()}", dtype)
 
     def _attribute_text(self, attributes: dict[str, float] | None = None) -> str:
         attributes = self.attributes if attributes is None else attributes

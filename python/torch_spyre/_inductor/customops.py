@@ -24,6 +24,22 @@ def _matmul_shape(x, y):
 
 
 _define("batched_matmul(Tensor x, Tensor y) -> Tensor", _matmul_shape, torch.matmul)
+
+
+def _wide_matmul_shape(x, y):
+    return _matmul_shape(x, y).to(torch.float32)
+
+
+def _wide_matmul(x, y):
+    """A product of halves whose sums stay float32; of float32, the product."""
+    if x.dtype == torch.float32 or x.device.type != "spyre":
+        return torch.matmul(x.to(torch.float32), y.to(torch.float32))
+    batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    stacks = [t.expand(*batch, *t.shape[-2:]).reshape(-1, *t.shape[-2:]) for t in (x, y)]
+    return torch.bmm(*stacks, out_dtype=torch.float32).view(*batch, x.shape[-2], y.shape[-1])
+
+
+_define("batched_matmul_wide(Tensor x, Tensor y) -> Tensor", _wide_matmul_shape, _wide_matmul)
 _define("exx2(Tensor x) -> Tensor", lambda x: x.new_empty(*x.shape[:-1], 1))
 _define("layernormscale(Tensor moments, float eps) -> Tensor", lambda moments, eps: torch.empty_like(moments))
 _define(
@@ -54,6 +70,19 @@ def _checked_index(index, size: int):
 _define("checked_index(Tensor index, int size) -> Tensor", lambda index, size: torch.empty_like(index), _checked_index)
 
 
+def _padding_mask(columns: int, first: int, dtype, device):
+    mask = torch.zeros(columns, dtype=dtype)
+    mask[first:] = torch.finfo(torch.float16).min
+    return mask.to(device)
+
+
+_define(
+    "padding_mask(int columns, int first, ScalarType dtype, Device device) -> Tensor",
+    lambda columns, first, dtype, device: torch.empty(columns, dtype=dtype, device=device),
+    _padding_mask,
+)
+
+
 def _sum_to(gradient, shape):
     """Undoes broadcasting: sums the axes along which a tensor of ``shape`` was repeated."""
     extra = gradient.dim() - len(shape)
@@ -71,4 +100,9 @@ def _matmul_backward(ctx, gradient):
     return _sum_to(matmul(gradient, y.mT), x.shape), _sum_to(matmul(x.mT, gradient), y.shape)
 
 
+def _wide_matmul_backward(ctx, gradient):
+    return _matmul_backward(ctx, gradient.to(ctx.saved_tensors[0].dtype))
+
+
 register_autograd("spyre::batched_matmul", _matmul_backward, setup_context=_matmul_setup, lib=_library)
+register_autograd("spyre::batched_matmul_wide", _wide_matmul_backward, setup_context=_matmul_setup, lib=_library)

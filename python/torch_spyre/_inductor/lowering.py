@@ -159,8 +159,9 @@ _FLOAT32_PARTS = {"highest": 3, "high": 2, "medium": 1}
 
 
 @_lowering(aten.mm.default, aten.bmm.default, spyre.batched_matmul.default)
-def batched_matmul(x, y):
+def batched_matmul(x, y, out_dtype=None):
     x.realize(), y.realize()
+    out_dtype = out_dtype or x.get_dtype()
     *x_batch, rows, depth = x.get_size()
     *y_batch, _, columns = y.get_size()
     batch = _broadcast(x_batch, y_batch)
@@ -174,9 +175,18 @@ def batched_matmul(x, y):
         )
 
     if V.graph.sizevars.statically_known_equals(depth, 1):
-        return _pointwise(x, [*batch, rows, columns], lambda i: ops.mul(*operands(i, [sympy.Integer(0)])))
+
+        def single(index):
+            return ops.mul(*(ops.to_dtype(t, out_dtype) for t in operands(index, [sympy.Integer(0)])))
+
+        return _pointwise(x, [*batch, rows, columns], single, out_dtype)
     parts = {"parts": _FLOAT32_PARTS[torch.get_float32_matmul_precision()]} if x.get_dtype() == torch.float32 else None
-    return _reduction("dot", x.get_dtype(), x.get_device(), operands, [*batch, rows, columns], [depth], parts)
+    return _reduction("dot", out_dtype, x.get_device(), operands, [*batch, rows, columns], [depth], parts)
+
+
+@_lowering(spyre.batched_matmul_wide.default)
+def batched_matmul_wide(x, y):
+    return batched_matmul(x, y, torch.float32)
 
 
 def _broadcast(a, b):
@@ -324,6 +334,18 @@ def causal_mask(rows, columns, dtype, device):
         return ops.where(allowed, ops.constant(0.0, dtype), ops.constant(torch.finfo(dtype).min, dtype))
 
     box = ir.Pointwise.create(device=device, dtype=dtype, inner_fn=inner, ranges=[rows, columns])
+    box.realize()
+    return box
+
+
+@_lowering(spyre.padding_mask)
+def padding_mask(columns, first, dtype, device):
+    def inner(index):
+        kept = ops.lt(ops.index_expr(index[0], torch.int32), ops.constant(first, torch.int32))
+        lowest = torch.finfo(torch.float16).min
+        return ops.where(kept, ops.constant(0.0, dtype), ops.constant(lowest, dtype))
+
+    box = ir.Pointwise.create(device=device, dtype=dtype, inner_fn=inner, ranges=[columns])
     box.realize()
     return box
 
