@@ -53,7 +53,10 @@ def unique(x, sorted=True, return_inverse=False, return_counts=False):  # noqa: 
     kept = masked_select(values, first)
     inverse = counts = torch.empty(0, dtype=torch.int64, device=x.device)
     if kept is not NotImplemented and (return_inverse or return_counts):
-        number = _places(first)
-        inverse = scatters.scatter(torch.zeros_like(order), 0, order, number).view(x.shape)
-        counts = scatters.scatter_add(torch.zeros_like(kept, dtype=torch.int64), 0, number, torch.ones_like(number))
+        number = _places(first).clone()  # side by side again, where sums left one to a stick
+        back = sorting.first_sorted(order.clone(), flat.numel(), 0, largest=False)[1]
+        inverse = scatters.gather(number, 0, back).view(x.shape)
+        starts = masked_select(torch.arange(flat.numel(), device=x.device), first)
+        end = torch.full((1,), flat.numel(), device=x.device)
+        counts = torch.cat([starts.narrow(0, 1, starts.numel() - 1), end]) - starts
     return kept if kept is NotImplemented else (kept, inverse, counts)

@@ -38,6 +38,7 @@ def first_sorted(x, k: int, dim: int, largest: bool):
     """
     rows = x.movedim(dim, -1)
     ranked = _ranked if x.dtype == torch.float16 else _ranked_in_columns
+    rows = rows if x.dtype == torch.float16 else rows.contiguous()
     found = (ranked if _can_rank(x, dim) else _one_by_one)(rows, k, largest)
     return tuple(t.movedim(-1, dim).contiguous() for t in found)
 
