@@ -1,0 +1,90 @@
+"""Runs the stock architectures of tests/models on the card, each in a process of its own, and says what left it.
+
+    python scripts/model_sweep.py [--names llama bert] [--modes forward] [--ways eager] [--dtypes float16] [--json FILE]
+
+One line per run: seconds, error against float32 on the CPU, operators that ran there. At the end the reasons, the most
+frequent first. Exit code 1 when a run failed or left the card.
+"""
+
+import argparse
+import collections
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.models.architectures import ARCHITECTURES, BY_NAME  # noqa: E402
+from tests.models.run import DTYPES, MODES, WAYS, modes_of  # noqa: E402
+
+
+def run_one(case: tuple[str, str, str, str], limit: int) -> dict:
+    name, mode, how, dtype = case
+    command = [sys.executable, "-m", "tests.models.run", name, "--mode", mode, "--how", how, "--dtype", dtype]
+    facts = {"name": name, "mode": mode, "how": how, "dtype": dtype}
+    with tempfile.TemporaryDirectory() as cache:
+        env = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": cache}
+        try:
+            done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=limit)
+        except subprocess.TimeoutExpired:
+            return {**facts, "failed": f"no answer within {limit} s"}
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        return {**facts, "failed": last, "stderr": done.stderr[-4000:]}
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def line(result: dict) -> str:
+    what = f"{result['name']:<12}{result['mode']:<9}{result['how']:<9}{result['dtype']:<9}"
+    if "failed" in result:
+        return f"{what} FAILED {result['failed'][:160]}"
+    worst = max(result["error"].values(), default=0.0)
+    calls = sum(entry["calls"] for entry in result["fallbacks"].values())
+    tokens = {True: " same tokens", False: " OTHER TOKENS"}.get(result.get("same_tokens"), "")
+    operators = ", ".join(f"{op.removeprefix('aten::')} x{e['calls']}" for op, e in result["fallbacks"].items())
+    return f"{what}{result['seconds']:>7.1f} s  error {worst:.1e}{tokens}  {calls} on the CPU {operators}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--names", nargs="*", choices=sorted(BY_NAME), default=[a.name for a in ARCHITECTURES])
+    parser.add_argument("--modes", nargs="*", choices=MODES, default=MODES)
+    parser.add_argument("--ways", nargs="*", choices=WAYS, default=WAYS)
+    parser.add_argument("--dtypes", nargs="*", choices=DTYPES, default=DTYPES)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--limit", type=int, default=300, help="seconds for one run")
+    parser.add_argument("--json", type=Path, help="write every fact here")
+    args = parser.parse_args()
+    cases = [
+        (name, mode, how, dtype)
+        for dtype in args.dtypes for how in args.ways for mode in args.modes for name in args.names
+        if mode in modes_of(BY_NAME[name])
+    ]  # fmt: skip
+    results = []
+    with ThreadPoolExecutor(args.jobs) as pool:
+        for result in pool.map(lambda case: run_one(case, args.limit), cases):
+            results.append(result)
+            print(f"[{len(results)}/{len(cases)}] {line(result)}", flush=True)
+    reasons = collections.Counter()
+    for result in results:
+        for op, entry in result.get("fallbacks", {}).items():
+            for reason, calls in entry["reasons"].items():
+                reasons[f"{op}: {reason}"] += calls
+    for reason, calls in reasons.most_common():
+        print(f"{calls:>6} x {reason}")
+    failed = [r for r in results if "failed" in r]
+    left = [r for r in results if r.get("fallbacks")]
+    whole = len(results) - len(failed) - len(left)
+    print(f"{len(results)} runs: {whole} wholly on the card, {len(left)} with the CPU, {len(failed)} failed")
+    if args.json:
+        args.json.write_text(json.dumps(results, indent=1))
+    return 1 if failed or left else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

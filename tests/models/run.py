@@ -1,0 +1,112 @@
+"""One architecture, run one way on the card and judged by float32 on the CPU.
+
+    python -m tests.models.run llama --mode generate --how eager --dtype float16
+
+prints a JSON object: what ran on the CPU and why, how far the numbers are off, how long it took. Random numbers are
+drawn on the CPU by design, so the operators that draw them do not count.
+"""
+
+import argparse
+import copy
+import json
+import os
+import time
+import warnings
+
+import torch
+
+from tests.models.architectures import BY_NAME
+
+MODES, WAYS, DTYPES = ("forward", "generate", "train"), ("eager", "compiled"), ("float16", "bfloat16", "float32")
+RANDOM = ("aten::native_dropout", "aten::bernoulli", "aten::rand", "aten::normal_", "aten::uniform_", "aten::random_")
+NEW_TOKENS = 6
+
+
+def modes_of(architecture) -> list[str]:
+    return ["forward", *["generate"] * architecture.generates, *["train"] * bool(architecture.labels())]
+
+
+def _on(device: str, dtype: torch.dtype, inputs: dict) -> dict:
+    return {k: (v.to(dtype) if v.is_floating_point() else v).to(device) for k, v in inputs.items()}
+
+
+def _forward(model, inputs) -> dict[str, torch.Tensor]:
+    with torch.no_grad():
+        out = model(**inputs)
+    return {"result": out[0]}
+
+
+def _generate(model, inputs) -> dict[str, torch.Tensor]:
+    inputs = {k: v for k, v in inputs.items() if k != "decoder_input_ids"}
+    with torch.no_grad():
+        out = model.generate(**inputs, max_new_tokens=NEW_TOKENS, do_sample=False, return_dict_in_generate=True,
+                             output_logits=True)  # fmt: skip
+    return {"tokens": out.sequences, "first logits": out.logits[0]}
+
+
+def _train(model, inputs) -> dict[str, torch.Tensor]:
+    # Dropout would draw other numbers than the judge's; everything else is as in training.
+    model.train()
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    loss = model(**inputs).loss
+    loss.backward()
+    optimizer.step()
+    largest = max((p for p in model.parameters() if p.grad is not None), key=lambda p: p.numel())
+    return {"loss": loss.detach(), "gradient": largest.grad}
+
+
+def _distance(found: torch.Tensor, expected: torch.Tensor) -> float:
+    """Root mean square of the difference, relative to that of what is expected."""
+    found, expected = found.float().cpu(), expected.float().cpu()
+    if not torch.isfinite(found).all() and torch.isfinite(expected).all():
+        return float("inf")
+    kept = torch.isfinite(expected) & torch.isfinite(found)
+    difference = (found - expected)[kept].square().mean().sqrt()
+    return float(difference / expected[kept].square().mean().sqrt().clamp_min(1e-12))
+
+
+def run(name: str, mode: str, how: str, dtype: str) -> dict:
+    architecture = BY_NAME[name]
+    do = {"forward": _forward, "generate": _generate, "train": _train}[mode]
+    inputs = {**architecture.inputs(), **(architecture.labels() if mode == "train" else {})}
+    if mode == "train":
+        inputs = {k: v for k, v in inputs.items() if k != "decoder_input_ids"}
+    model = architecture.build()
+    expected = do(copy.deepcopy(model), _on("cpu", torch.float32, inputs))
+
+    number = getattr(torch, dtype)
+    model = model.to(number).to("spyre")
+    inputs = _on("spyre", number, inputs)
+    if how == "compiled":
+        model.forward = torch.compile(model.forward)
+    torch.spyre.reset_metrics()
+    start = time.perf_counter()
+    found = do(model, inputs)
+    seconds = time.perf_counter() - start
+    fallbacks = {op: entry for op, entry in torch.spyre.metrics()["fallbacks"].items() if not op.startswith(RANDOM)}
+    same = {k: bool((found[k].cpu() == expected[k]).all()) for k in found if k == "tokens"}
+    return {
+        "name": name, "mode": mode, "how": how, "dtype": dtype, "seconds": round(seconds, 2),
+        "fallbacks": {op: {"calls": e["calls"], "reasons": e["reasons"]} for op, e in fallbacks.items()},
+        "error": {k: _distance(found[k], expected[k]) for k in found if k != "tokens"},
+        **({"same_tokens": same["tokens"]} if same else {}),
+    }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("name", choices=sorted(BY_NAME))
+    parser.add_argument("--mode", choices=MODES, default="forward")
+    parser.add_argument("--how", choices=WAYS, default="eager")
+    parser.add_argument("--dtype", choices=DTYPES, default="float16")
+    args = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    print(json.dumps(run(args.name, args.mode, args.how, args.dtype)))
+
+
+if __name__ == "__main__":
+    main()
