@@ -567,7 +567,7 @@ TEST_F(Launch, BytesOfATensorReachTheHost) {
   EXPECT_THAT(run(plan, {x, y, LaunchTensor{}}).error().message, HasSubstr("that one has no memory"));
   EXPECT_THAT(run(plan, {x, y, zeros(32)}).error().message,
               HasSubstr("D2H transfer out of bounds: found 128 bytes at 0, allowed: inside the 64 bytes"));
-  EXPECT_OK(stream()->query()) << "refused before anything was queued";
+  EXPECT_OK(stream()->query());  // refused before anything was queued
 }
 
 TEST_F(Launch, APlanNeedNotCompute) {
