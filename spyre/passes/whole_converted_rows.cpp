@@ -121,8 +121,11 @@ bool narrows_ragged_rows(const Graph& graph) {
   return converts_ragged_rows(graph, kNarrow, RowsOf::kSource);
 }
 
-void make_narrowed_rows_whole(Graph& graph) {
-  narrow_into_whole_rows(graph, [](BufferId) { return true; });
+void make_narrowed_rows_whole(Graph& graph, Columns columns) {
+  narrow_into_whole_rows(graph, [&](BufferId id) {
+    const std::vector<int64_t>& size = graph.buffers[static_cast<size_t>(id)].size;
+    return columns == Columns::kToo || size.empty() || size.back() != 1;
+  });
 }
 
 void make_multiplied_rows_whole(Graph& graph, size_t operand) {
