@@ -302,6 +302,11 @@ std::vector<at::Tensor> execute(const EagerPlan& plan, const EagerCall& call, c1
   return results;
 }
 
+RefusedForm& refused_form() {
+  static auto* form = new RefusedForm;  // never destroyed: it holds Python objects
+  return *form;
+}
+
 /// The boxed kernel of one form of one operator.
 class EagerOperator final : public c10::OperatorKernel {
  public:
@@ -335,6 +340,9 @@ class EagerOperator final : public c10::OperatorKernel {
         if (std::optional<at::Tensor> result = by_element(row_.recipe, arguments)) {
           torch::jit::drop(stack, count);
           stack->emplace_back(std::move(*result));
+          return;
+        }
+        if (!plan->wrong_arguments && refused_form() && refused_form()(op, stack)) {
           return;
         }
         cpu_fallback(op, stack, plan->refusal,
@@ -481,6 +489,10 @@ c10::IValue without_data(const c10::IValue& value) {
 bool eager_enabled() {
   static const bool enabled = unwrap(read_bool("SPYRE_EAGER"));
   return enabled;
+}
+
+void set_refused_form(RefusedForm form) {
+  refused_form() = std::move(form);
 }
 
 std::vector<ResultSpec> by_meta(const c10::OperatorHandle& op, Arguments arguments) {
