@@ -596,7 +596,18 @@ std::optional<at::Tensor> cast_on_card(const at::Tensor& tensor, c10::ScalarType
     spec.stride = at::infer_dense_strides(tensor.sizes(), tensor.strides());
   }
   at::Tensor result;
-  return run_copy(row, arguments, spec, result) ? std::optional(result) : std::nullopt;
+  if (run_copy(row, arguments, spec, result)) {
+    return result;
+  }
+  // What lies otherwise than a fresh tensor may be copied first, and converted then.
+  const std::vector<at::Tensor> one = {tensor};
+  for (const auto& [_, copy] : make_copies(one, wanted_copies(one, {0}, CopyForm::kPlain))) {
+    const std::array<c10::IValue, 2> of_copy = {copy, static_cast<int64_t>(dtype)};
+    if (run_copy(row, of_copy, spec, result)) {
+      return result;
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace spyre::glue
