@@ -39,7 +39,7 @@ def test_conversions_of_what_lies_otherwise(dtype, to):
     assert torch.equal(found.cpu(), x.view(48).to(to))
 
 
-@pytest.mark.parametrize("shape", [(24, 4), (2, 4), (63, 5), (64, 4), (130, 3), (3, 24, 4), (2, 2, 1, 16)], ids=str)
+@pytest.mark.parametrize("shape", [(24, 4), (2, 4), (63, 5), (64, 4), (130, 3), (3, 24, 4), (2, 2, 1, 64)], ids=str)
 def test_widened_values_along_any_dimension(shape):
     """Halves that were turned before they were widened: sticks along rows, in the order that widening leaves."""
     x = numbers(torch.float16, *shape).remainder(1000)
@@ -57,3 +57,13 @@ def test_padding(padding, dtype):
     x = numbers(dtype, 2, 3, 12)
     found = stays_on_the_card(lambda: torch.nn.functional.pad(x.to("spyre"), padding))
     assert torch.equal(found.cpu(), torch.nn.functional.pad(x, padding))
+
+
+@pytest.mark.parametrize("n", [4, 16, 31, 40])
+def test_widened_rows_shorter_than_a_stick(n):
+    """Heads whose distance is that of two sticks: the pair of sticks is told from the heads."""
+    x = numbers(torch.float16, 2, 2, 1, n)
+    widened = x.to("spyre").float()
+    found = stays_on_the_card(lambda: torch.empty(x.shape, device="spyre").copy_(widened))
+    assert torch.equal(found.cpu(), x.float())
+    torch.testing.assert_close(widened.softmax(-1).cpu(), x.float().softmax(-1))
