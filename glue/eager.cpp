@@ -2,12 +2,14 @@
 
 #include <ATen/ExpandUtils.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
 
 #include <algorithm>
 #include <array>
 #include <set>
 
+#include "glue/dense_tensor.h"
 #include "glue/eager_cache.h"
 #include "glue/eager_copies.h"
 #include "glue/eager_recipes.h"
@@ -572,16 +574,33 @@ bool run_copy(const EagerRow& row, Arguments arguments, const ResultSpec& spec, 
   return true;
 }
 
+bool run_copy_into(const at::Tensor& from, at::Tensor to) {
+  static const EagerRow row{&copy, "", nullptr};
+  const std::array<c10::IValue, 2> arguments = {from, to};
+  return run_copy(row, arguments, spec_of(to), to);
+}
+
 }  // namespace
 
 bool copy_on_card(const at::Tensor& from, const at::Tensor& to) {
   if (!eager_enabled()) {
     return false;
   }
-  static const EagerRow row{&copy, "", nullptr};
-  const std::array<c10::IValue, 2> arguments = {from, to};
-  at::Tensor target = to;
-  return run_copy(row, arguments, spec_of(to), target);
+  if (run_copy_into(from, to)) {
+    return true;
+  }
+  // A view that does not follow the rows of what it shows may follow them where those lie in order.
+  const DeviceLayout layout = layout_of(from);
+  const StorageContext* context = context_of(*from.storage().unsafeGetStorageImpl());
+  const int64_t elements = context != nullptr && context->image ? context->image->numel : 0;
+  const std::optional<DenseTensor> dense = dense_tensor(layout, elements);
+  if (!dense) {
+    return false;
+  }
+  const at::AutoDispatchBelowADInplaceOrView no_autograd;
+  const at::Tensor ordered = at::empty(dense->size, from.options());
+  return layout_of(ordered) != layout && run_copy_into(from.as_strided(dense->size, dense->stride, 0), ordered) &&
+         run_copy_into(ordered.as_strided(from.sizes(), from.strides(), from.storage_offset()), to);
 }
 
 std::optional<at::Tensor> cast_on_card(const at::Tensor& tensor, c10::ScalarType dtype) {

@@ -67,3 +67,13 @@ def test_widened_rows_shorter_than_a_stick(n):
     found = stays_on_the_card(lambda: torch.empty(x.shape, device="spyre").copy_(widened))
     assert torch.equal(found.cpu(), x.float())
     torch.testing.assert_close(widened.softmax(-1).cpu(), x.float().softmax(-1))
+
+
+@pytest.mark.parametrize("columns", [2, 5, 40])
+def test_woven_rows_seen_as_one(columns):
+    """The weights of experts, narrowed from float32 and flattened."""
+    x = numbers(torch.float16, 24, columns)
+    flat = stays_on_the_card(lambda: x.float().to("spyre").half().view(-1, 1).clone())
+    assert torch.equal(flat.cpu(), x.view(-1, 1))
+    column = stays_on_the_card(lambda: x.float().to("spyre").half().view(-1, 1) * torch.ones(1, 64).half().to("spyre"))
+    assert torch.equal(column.cpu(), x.view(-1, 1).expand(-1, 64))
