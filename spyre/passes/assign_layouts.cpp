@@ -215,9 +215,11 @@ Status assign_layouts(Graph& graph, const LayoutSearchOptions& options) {
     if (fits) graph = std::move(*other);
     return fits;
   };
-  if (takes(in_halves(graph))) return Status();
+  const std::optional<Graph> halves = in_halves(graph);
+  if (takes(halves)) return Status();
   const std::optional<Graph> elements = by_elements(graph);
-  const bool moved = elements && (takes(elements) || takes(in_halves(*elements)));
+  const bool moved = (elements && (takes(elements) || takes(in_halves(*elements)))) ||
+                     (halves && takes(by_elements(*halves)));
   return moved ? Status() : status;
 }
 

@@ -802,3 +802,14 @@ def test_a_transformer_block_needs_no_cpu():
     args = (x, qkv, out, up, down)
     expected = block(*(t.cpu().float() for t in args))
     torch.testing.assert_close(block(*args).cpu().float(), expected, rtol=5e-2, atol=5e-2)
+
+
+@pytest.mark.parametrize("columns", [2, 48, 64])
+@pytest.mark.parametrize("rows", [4, 8, 63])
+def test_a_woven_mask_along_rows_is_counted(rows, columns):
+    """Narrowed bounds beside columns: sticks that run along rows and end inside, in the order that narrowing leaves."""
+    bounds = torch.linspace(0, columns, rows)
+    inside = (bounds.to("spyre").half().unsqueeze(-1) <= torch.arange(columns).half().to("spyre")).half()
+    expected = (bounds.half().unsqueeze(-1) <= torch.arange(columns).half()).half()
+    for dim in (0, 1):
+        assert torch.equal(inside.sum(dim).cpu(), expected.sum(dim))
