@@ -253,6 +253,19 @@ std::vector<int> only_read(const EagerCall& call) {
   return positions;
 }
 
+/// Whether the sticks of some 32-bit result run along another dimension than a fresh tensor's: the card could not turn
+/// it beside others.
+bool makes_unturnable(const EagerPlan& plan) {
+  return std::any_of(plan.targets.begin(), plan.targets.end(), [&](const EagerPlan::Target& target) {
+    if (target.direct || plan.kernel == nullptr || target.spec.stride != contiguous_strides(target.spec.size) ||
+        bits_of(target.layout.device_dtype) != 32) {
+      return false;
+    }
+    const auto fresh = DeviceLayout::standard(target.spec.size, target.layout.device_dtype);
+    return fresh.ok() && fresh.value().stride_map.back() != target.layout.stride_map.back();
+  });
+}
+
 /// True when an `out` tensor had another size than the result and got it.
 bool resize_written(const EagerPlan& plan, const EagerCall& call) {
   bool resized = false;
@@ -430,8 +443,11 @@ class EagerOperator final : public c10::OperatorKernel {
       name += "." + op.schema().overload_name();
     }
     EagerPlan plan = Planner(row_, name, call, specs).run(/*may_copy=*/true);
-    if (!plan.refusal.empty()) {
-      plan = plan_on_copies(op.schema(), name, call, specs).value_or(plan);
+    if (!plan.refusal.empty() || makes_unturnable(plan)) {
+      std::optional<EagerPlan> on_copies = plan_on_copies(op.schema(), name, call, specs);
+      if (on_copies && (!plan.refusal.empty() || !makes_unturnable(*on_copies))) {
+        plan = std::move(*on_copies);
+      }
     }
     return plan;
   }

@@ -117,7 +117,6 @@ Status rms_norm(GraphBuilder& graph, Arguments args, std::string_view op);
 
 // eager_pools.cpp
 Status average_pool(GraphBuilder& graph, Arguments args, std::string_view op);
-Status maximum_pool(GraphBuilder& graph, Arguments args, std::string_view op);  ///< with positions
 
 // eager_moves.cpp
 Status copy(GraphBuilder& graph, Arguments args, std::string_view op);  ///< (self, destination)

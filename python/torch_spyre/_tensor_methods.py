@@ -2,6 +2,7 @@
 ``Module.to``: weights of linear layers arrive the way matmuls read them."""
 
 import functools
+import threading
 
 import torch
 from torch.utils._device import _device_constructors
@@ -66,6 +67,30 @@ def _wrap_module_to(original):
     return to
 
 
+_applying = threading.local()
+
+
+def _wrap_module_apply(original):
+    """A tensor of the card is no shallow copy of one of the host, so PyTorch makes a new parameter of each that moves,
+    and of a tied one as many as there are holders. Here they stay one: its gradient is the sum of both."""
+
+    @functools.wraps(original)
+    def _apply(self, *args, **kwargs):
+        if getattr(_applying, "inside", False):
+            return original(self, *args, **kwargs)
+        from torch_spyre.model_utils import shared_tensors, tie
+
+        shared = shared_tensors(self)
+        _applying.inside = True
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            _applying.inside = False
+            tie(shared)
+
+    return _apply
+
+
 def place_weights_in_module_to() -> None:
     """Changes ``Module.to``, unless that was done."""
     if not hasattr(torch.nn.Module.to, "_places_weights"):
@@ -80,4 +105,5 @@ def install() -> None:
     torch.Tensor.device_tensor_layout = device_tensor_layout
     torch.Tensor.to = _wrap_to(torch.Tensor.to)
     torch.empty = _wrap_empty(torch.empty)
+    torch.nn.Module._apply = _wrap_module_apply(torch.nn.Module._apply)
     place_weights_in_module_to()

@@ -110,25 +110,19 @@ def _native_batch_norm(x, weight, bias, running_mean, running_var, training, mom
 
 
 def _nll_loss_forward(x, target, weight, reduction, ignore_index):
-    """PyTorch's form replaces ignored classes before it looks them up. Here they are found nowhere, or dropped."""
-    if weight is not None or x.ndim != 2:
+    if x.ndim == 2 and not _positions_fit(torch.where(target != ignore_index, target, 0), x.shape[1]):
         return NotImplemented
-    kept = target != ignore_index
-    if not _positions_fit(torch.where(kept, target, 0), x.shape[1]):
-        return NotImplemented
-    loss = torch.where(kept, -decompositions.gather(x, 1, target.unsqueeze(1)).squeeze(1), 0.0)
-    if reduction == 0:
-        return loss, x.new_zeros(())
-    count = kept.sum().to(x.dtype)
-    return (loss.sum() / count if reduction == 1 else loss.sum()), count
+    return decompositions.nll_loss_forward(x, target, weight, reduction, ignore_index)
 
 
 _FORMS = {
     aten._native_multi_head_attention.default: encoder_layer.multi_head_attention,
     aten._transformer_encoder_layer_fwd.default: encoder_layer.transformer_encoder_layer,
     aten.convolution.default: decompositions.convolution,
+    aten.convolution_backward.default: decompositions.convolution_backward,
     aten.bincount.default: _bincount,
     aten.cumsum.default: decompositions.cumsum,
+    aten.embedding_dense_backward.default: decompositions.embedding_dense_backward,
     aten.flip.default: decompositions.flip,
     aten.gather.default: _inside(decompositions.gather),
     aten._unique2.default: compaction.unique,
@@ -140,8 +134,12 @@ _FORMS = {
     aten.linalg_vector_norm.default: decompositions.vector_norm,
     aten.masked_scatter.default: compaction.masked_scatter,
     aten.masked_select.default: compaction.masked_select,
+    aten.max_pool2d_with_indices.default: decompositions.max_pool2d_with_indices,
+    aten.max_pool2d_with_indices_backward.default: decompositions.max_pool2d_with_indices_backward,
     aten.native_batch_norm.default: _native_batch_norm,
     aten.native_group_norm.default: decompositions.native_group_norm,
+    aten.native_layer_norm_backward.default: decompositions.native_layer_norm_backward,
+    aten.nll_loss_backward.default: decompositions.nll_loss_backward,
     aten.nll_loss_forward.default: _nll_loss_forward,
     aten.roll.default: decompositions.roll,
     aten.scatter.src: _inside(decompositions.scatter),
@@ -171,7 +169,8 @@ _TAKEN_APART = """
     aminmax count_nonzero.dim_IntList nansum
     huber_loss mse_loss smooth_l1_loss
     elu_backward gelu_backward hardsigmoid_backward hardswish_backward hardtanh_backward leaky_relu_backward
-    log_sigmoid_backward mish_backward mse_loss_backward nll_loss_backward softplus_backward
+    log_sigmoid_backward mish_backward mse_loss_backward native_batch_norm_backward
+    native_group_norm_backward softplus_backward
 """
 
 # PyTorch takes these apart above autograd, and so do we; what is not for the card stays PyTorch's.

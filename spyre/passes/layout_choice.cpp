@@ -20,6 +20,21 @@ struct Reading {
   int64_t cost = 0;  // of the copy; nothing where the buffer has this layout, or a copy was made before
 };
 
+// More than the bytes of any graph: chosen only where nothing else is possible, and inputs are no better.
+constexpr int64_t kLastResort = int64_t{1} << 48;
+
+// Whether sticks of 32-bit elements run along another dimension than the innermost one. The card turns sticks of 16-bit
+// elements only, and sees a 32-bit element as two of them only where those are neighbours (move_halves.h): nobody could
+// read such a result beside another tensor.
+bool cannot_be_turned(const Buffer& buffer, const DeviceLayout& layout) {
+  if (elems_per_stick(layout.device_dtype) >= elems_per_stick(DataFormat::SEN169_FP16)) return false;
+  for (size_t d = 0; d < buffer.size.size(); ++d) {
+    const bool inner = buffer.size[d] > 1 && buffer.stride[d] > 0 && buffer.stride[d] < layout.stride_map.back();
+    if (inner) return true;
+  }
+  return false;
+}
+
 // What one node costs, for every layout of its output and of each operand.
 class NodeTable {
  public:
@@ -257,7 +272,9 @@ class BeamSearch {
                        [](const State& a, const State& b) { return a.cost < b.cost; });
       if (states.size() > options_.beam_width) states.resize(options_.beam_width);
     }
-    return choice_of(states.front());
+    const State& best = states.front();
+    if (best.cost >= kLastResort && !reads_unturnable()) return unturnable(best);
+    return choice_of(best);
   }
 
  private:
@@ -303,6 +320,8 @@ class BeamSearch {
         chosen.element_arrangement != ElementArrangement::STANDARD) {
       extended.cost += bytes_of(chosen);
     }
+    const Buffer& made = graph_.buffers[static_cast<size_t>(output)];
+    if (!out_exists && graph_.is_result(output) && cannot_be_turned(made, chosen)) extended.cost += kLastResort;
     read_operands(state, extended, node, table, out, {}, next);
   }
 
@@ -357,7 +376,7 @@ class BeamSearch {
   }
 
   LayoutChoice choice_of(const State& best) const {
-    LayoutChoice choice{.layout = std::vector<int>(graph_.buffers.size(), -1), .bytes = best.cost};
+    LayoutChoice choice{.layout = std::vector<int>(graph_.buffers.size(), -1), .bytes = best.cost % kLastResort};
     choice.read_as.resize(graph_.nodes.size());
     for (const Step* step = best.steps.get(); step != nullptr; step = step->before.get()) {
       const Node& node = graph_.nodes[static_cast<size_t>(step->node)];
@@ -370,12 +389,38 @@ class BeamSearch {
     return choice;
   }
 
-  Error impossible(const Node& node, const NodeTable& table) const {
+  // What is read in such a layout may be made in one, too.
+  bool reads_unturnable() const {
+    return std::any_of(graph_.buffers.begin(), graph_.buffers.end(), [](const Buffer& buffer) {
+      return buffer.is_input && buffer.layout && cannot_be_turned(buffer, *buffer.layout);
+    });
+  }
+
+  // A kernel of its own can move what this graph cannot: the node that makes the result is refused.
+  Error unturnable(const State& best) const {
+    const Step* found = nullptr;
+    for (const Step* step = best.steps.get(); step != nullptr; step = step->before.get()) {
+      const auto id = static_cast<size_t>(graph_.nodes[static_cast<size_t>(step->node)].target);
+      const DeviceLayout& layout = candidates_[id][static_cast<size_t>(step->out)];
+      if (graph_.is_result(static_cast<BufferId>(id)) && cannot_be_turned(graph_.buffers[id], layout)) found = step;
+    }
+    SPYRE_CHECK(found != nullptr, "only such results cost as much");
+    Error error = refused(graph_.nodes[static_cast<size_t>(found->node)]);
+    error.notes.emplace_back("its 32-bit result would have sticks that do not run along rows, which nobody can turn");
+    return error;
+  }
+
+  static Error refused(const Node& node) {
     Error error(ErrorKind::kUnsupported,
                 fmt::format("assign-layouts: node '{}' ({}) cannot be laid out on the card", node.name,
                             device_op(node).op));
     if (!node.aten.empty()) error.notes.push_back("it comes from " + node.aten);
     if (!node.source.empty()) error.notes.push_back("written at " + node.source);
+    return error;
+  }
+
+  Error impossible(const Node& node, const NodeTable& table) const {
+    Error error = refused(node);
     for (const std::string& reason : table.reasons()) error.notes.push_back(reason);
     return std::move(error).try_instead(
         "sizes that are multiples of 64 along the last dimension, or a .contiguous() before the operation");

@@ -210,6 +210,9 @@ class BodyRecorder(DefaultHandler):
         self.indirect[symbol] = x
         return symbol
 
+    def frexp(self, x):
+        raise SpyreUnsupportedError("the mantissa and the exponent of a number; the card has no operation for them")
+
     def check_bounds(self, expr, size, lower, upper):
         pass
 

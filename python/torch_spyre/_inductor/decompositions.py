@@ -8,7 +8,19 @@ import functools
 
 import torch
 
-from torch_spyre._inductor import convolutions, encoder_layer, experts, integers, registered, scans, scatters, sorting
+from torch_spyre._inductor import (
+    classes,
+    convolutions,
+    encoder_layer,
+    experts,
+    gradients,
+    integers,
+    pools,
+    registered,
+    scans,
+    scatters,
+    sorting,
+)
 
 aten = torch.ops.aten
 
@@ -459,9 +471,83 @@ def grouped_mm(x, weight, offs=None, bias=None, out_dtype=None):
 
 @_form(aten.convolution.default)
 def convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
-    if not _on_card(x) or not convolutions.supported(x, weight, stride, padding, dilation, transposed, groups):
+    if not _on_card(x) or not convolutions.supported(x, weight, stride, padding, dilation, transposed, output_padding):
         return NotImplemented
+    if transposed:
+        rest = stride, padding, dilation, output_padding, groups
+        return convolutions.transposed_convolution(x, weight, bias, *rest)
     return convolutions.convolution(x, weight, bias, stride, padding, dilation, groups)
+
+
+@_form(aten.convolution_backward.default)
+def convolution_backward(
+    gradient, x, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask
+):
+    if not _on_card(x) or not convolutions.supported(x, weight, stride, padding, dilation, transposed, output_padding):
+        return NotImplemented
+    how = stride, padding, dilation, groups
+    of_image = of_weight = of_bias = None
+    if output_mask[0] and transposed:
+        of_image = convolutions.convolution(gradient, weight, None, *how)
+    elif output_mask[0]:
+        of_image = convolutions.image_gradient(gradient, x.shape, weight, *how)
+    if output_mask[1]:
+        small, large = (x, gradient) if transposed else (gradient, x)
+        of_weight = convolutions.weight_gradient(small, large, list(weight.shape), *how)
+    if output_mask[2]:
+        of_bias = gradient.sum([d for d in range(gradient.ndim) if d != 1])
+    return of_image, of_weight, of_bias
+
+
+@_form(aten.max_pool2d_with_indices.default)
+def max_pool2d_with_indices(x, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False):
+    window = pools.Window(x, kernel_size, stride, padding, dilation, ceil_mode)
+    return pools.maximum(x, window) if _on_card(x) and pools.supported(x, window) else NotImplemented
+
+
+@_form(aten.max_pool2d_with_indices_backward.default)
+def max_pool2d_with_indices_backward(gradient, x, kernel_size, stride, padding, dilation, ceil_mode, indices):
+    window = pools.Window(x, kernel_size, stride, padding, dilation, ceil_mode)
+    if not _on_card(x) or not pools.supported(x, window):
+        return NotImplemented
+    return pools.maximum_gradient(gradient, x, window, indices)
+
+
+@_form(aten.embedding_dense_backward.default)
+def embedding_dense_backward(gradient, indices, num_weights, padding_idx, scale_grad_by_freq):
+    known = _on_card(gradient) and gradient.dtype in gradients.FLOATS and not scale_grad_by_freq
+    if not known or not classes.can_tell(indices.numel(), num_weights):
+        return NotImplemented
+    return gradients.embedding(gradient, indices, num_weights, padding_idx)
+
+
+@_form(aten.nll_loss_forward.default)
+def nll_loss_forward(x, target, weight, reduction, ignore_index):
+    """PyTorch's form replaces ignored classes before it looks them up. Here they are found nowhere."""
+    if not _on_card(x) or weight is not None or x.ndim != 2 or not classes.can_tell(*x.shape):
+        return NotImplemented
+    kept = target != ignore_index
+    _existing(torch.where(kept, target, 0), x.shape[1])
+    meant = classes.of_each(torch.where(kept, target, -1), x.shape[1])
+    loss = -torch.where(meant, x, 0.0).sum(1)
+    if reduction == 0:
+        return loss, x.new_zeros(())
+    count = kept.sum().to(x.dtype)
+    return (loss.sum() / count if reduction == 1 else loss.sum()), count
+
+
+@_form(aten.nll_loss_backward.default)
+def nll_loss_backward(gradient, x, target, weight, reduction, ignore_index, total_weight):
+    if not _on_card(x) or x.ndim != 2 or not classes.can_tell(x.shape[0], x.shape[1]):
+        return NotImplemented
+    return gradients.nll_loss(gradient, x, target, weight, reduction, ignore_index, total_weight)
+
+
+@_form(aten.native_layer_norm_backward.default)
+def native_layer_norm_backward(gradient, x, normalized_shape, mean, rstd, weight, bias, output_mask):
+    if not _on_card(x) or x.numel() == 0:
+        return NotImplemented
+    return gradients.layer_norm(gradient, x, normalized_shape, mean, rstd, weight, output_mask)
 
 
 @_form(aten._scaled_dot_product_fused_attention_overrideable.default)

@@ -1,0 +1,46 @@
+"""Gradients of operators that the card has no kernel for, written in operators that it has.
+
+PyTorch's own forms add into places that an index names, or into slices; the card stores and does not add. Here a sum
+over places is a product with a matrix of zeros and ones, whose sums are wide, or a sum of shifted images.
+"""
+
+import torch
+
+from torch_spyre._inductor import classes
+
+FLOATS = (torch.float16, torch.bfloat16, torch.float32)
+
+
+def embedding(gradient, indices, rows: int, padding_idx: int):
+    """What the rows of a table gather: the gradients of all places that looked them up, but for the padding row's."""
+    index = indices.flatten()
+    index = torch.where(index == padding_idx, -1, index) if padding_idx >= 0 else index
+    width = gradient.shape[-1]
+    return torch.mm(classes.by_class(index, rows).to(gradient.dtype), gradient.reshape(-1, width))
+
+
+def nll_loss(gradient, x, target, weight, reduction: int, ignore_index: int, total_weight):
+    """-gradient at the class that was meant, zero at all others; of a mean, a part of it."""
+    gradient = gradient / total_weight if reduction == 1 else gradient
+    gradient = gradient.unsqueeze(-1) if gradient.ndim else gradient
+    meant = classes.of_each(torch.where(target == ignore_index, -1, target), x.shape[1])
+    slope = -gradient if weight is None else -gradient * weight
+    return torch.where(meant, slope, 0.0)
+
+
+def layer_norm(gradient, x, normalized_shape, mean, rstd, weight, wanted):
+    """Of the input, the weight and the bias; None for what is not wanted."""
+    outer = list(range(x.ndim - len(normalized_shape)))
+    inner = list(range(len(outer), x.ndim))
+
+    def total(values):
+        return values.sum(outer) if outer else values.clone()
+
+    normal = (x - mean) * rstd
+    of_input = None
+    if wanted[0]:
+        slope = gradient if weight is None else gradient * weight
+        along = (slope * normal).mean(inner, keepdim=True)
+        of_input = (slope - slope.mean(inner, keepdim=True) - normal * along) * rstd
+    of_weight = total(gradient * normal) if wanted[1] and weight is not None else None
+    return of_input, of_weight, total(gradient) if wanted[2] else None
