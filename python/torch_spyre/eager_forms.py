@@ -101,8 +101,8 @@ def _glu(x, dim=-1):
 
 def _native_batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps):
     """The running statistics change when nothing can go wrong any more. Only training saves what it found."""
-    steps = pytorchs.native_batch_norm_helper
-    out, mean, rstd, *after = steps(x, weight, bias, running_mean, running_var, training, momentum, eps, True)
+    steps = decompositions.batch_norm_steps
+    out, mean, rstd, *after = steps(x, weight, bias, running_mean, running_var, training, momentum, eps)
     for statistic, changed in zip((running_mean, running_var), after, strict=True):
         if training and statistic is not None:
             statistic.copy_(changed)
@@ -142,6 +142,7 @@ _FORMS = {
     aten.masked_select.default: compaction.masked_select,
     aten.native_batch_norm.default: _native_batch_norm,
     aten.native_group_norm.default: decompositions.native_group_norm,
+    aten.native_layer_norm_backward.default: decompositions.native_layer_norm_backward,
     aten.nll_loss_forward.default: _nll_loss_forward,
     aten.roll.default: decompositions.roll,
     aten.scatter.src: _inside(decompositions.scatter),

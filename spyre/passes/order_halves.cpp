@@ -6,6 +6,7 @@
 #include <string>
 
 #include "spyre/graph/device_op.h"
+#include "spyre/layout/tile_axis.h"
 
 namespace spyre {
 namespace {
@@ -26,13 +27,14 @@ struct RawSticks {
 
 std::optional<RawSticks> raw_sticks(const Buffer& buffer, const DeviceLayout& words) {
   const bool widened = words.element_arrangement == ElementArrangement::DL16_TO_FP32;
-  if (!widened || words.stride_map.back() != 1) return std::nullopt;
+  const std::optional<size_t> tile = tile_axis(words);
+  if (!widened || words.stride_map.back() != 1 || !tile) return std::nullopt;
   RawSticks raw{.row = buffer.reach()};
   std::optional<Outer> pairs;
   int64_t step = kHalves;
   for (size_t d = words.device_size.size() - 1; d-- > 0;) {
     const int64_t size = words.device_size[d], stride = words.stride_map[d];
-    if (stride == kWords) {
+    if (d == *tile) {
       if (size % 2 != 0) return std::nullopt;
       raw.stick_stride = step;
       raw.row = std::min(raw.row, size * kWords);
