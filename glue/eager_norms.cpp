@@ -1,4 +1,4 @@
-// Operators of several steps: softmax and layer norm. One graph each, so that what is between the steps never
+// Operators of several steps: softmax and norms. One graph each, so that what is between the steps never
 // leaves the card.
 
 #include "glue/eager_recipes.h"

@@ -101,8 +101,8 @@ def _glu(x, dim=-1):
 
 def _native_batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps):
     """The running statistics change when nothing can go wrong any more. Only training saves what it found."""
-    steps = pytorchs.native_batch_norm_helper
-    out, mean, rstd, *after = steps(x, weight, bias, running_mean, running_var, training, momentum, eps, True)
+    steps = decompositions.batch_norm_steps
+    out, mean, rstd, *after = steps(x, weight, bias, running_mean, running_var, training, momentum, eps)
     for statistic, changed in zip((running_mean, running_var), after, strict=True):
         if training and statistic is not None:
             statistic.copy_(changed)

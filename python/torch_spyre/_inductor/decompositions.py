@@ -48,6 +48,9 @@ _PYTORCHS = {aten.flip.default: lambda x, dims: torch.ops.prims.rev(x, list(dims
 # Whole numbers up to here are exact in the card's 16-bit format.
 _EXACT = 1024
 
+# The smallest normal number of that format: an epsilon below it would be rounded, or zero.
+_SMALLEST = {torch.float16: 2.0**-30, torch.bfloat16: 2.0**-30}
+
 
 def _form(*ops):
     def keep(function):
@@ -157,12 +160,31 @@ def _centred(rows, dims):
     return rows - rows.mean(dims, keepdim=True)
 
 
-def _norm_in_steps(centred, dims, weight=None, bias=None, eps=0.0):
+def _norm_in_steps(centred, dims, weight, bias, eps):
     centred = _centred(centred, dims)
     rstd = torch.rsqrt(centred.square().mean(dims, keepdim=True) + eps)
     out = centred * rstd
     out = out if weight is None else out * wide(weight)
     return (out if bias is None else out + wide(bias)), rstd
+
+
+@_form(aten.native_layer_norm_backward.default)
+def native_layer_norm_backward(gradient, x, normalized_shape, mean, rstd, weight, bias, wanted):
+    if not _on_card(x):
+        return NotImplemented
+    outer = x.dim() - len(normalized_shape)
+    dims = list(range(outer, x.dim()))
+    normal = _centred(x - mean, dims) * rstd
+    of_input = of_weight = of_bias = None
+    if wanted[0]:
+        slope = gradient if weight is None else gradient * weight
+        share = (slope * normal).mean(dims, keepdim=True)
+        of_input = (_centred(slope, dims) - normal * share) * rstd
+    if wanted[1] and weight is not None:
+        of_weight = (gradient * normal).sum(list(range(outer))) if outer else gradient * normal
+    if wanted[2] and bias is not None:
+        of_bias = gradient.sum(list(range(outer))) if outer else gradient.clone()
+    return of_input, of_weight, of_bias
 
 
 @_form(aten._fused_rms_norm.default)
@@ -253,13 +275,47 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):  # noqa: A002
 def native_group_norm(x, weight, bias, n, channels, positions, groups, eps):
     if not _on_card(x) or x.numel() == 0:
         return NotImplemented
-    rows = wide(x).reshape(n, groups, channels // groups, positions)
+    rows = x.reshape(n, groups, channels // groups, positions)
     mean = rows.mean([2, 3], keepdim=True)
-    out, rstd = _norm_in_steps(rows - mean, [2, 3], eps=eps)
-    out, shape = out.reshape(x.shape), [1, channels] + [1] * (x.ndim - 2)
-    out = out if weight is None else out * wide(weight).reshape(shape)
-    out = out if bias is None else out + wide(bias).reshape(shape)
-    return out.to(x.dtype), mean.reshape(n, groups).to(x.dtype), rstd.reshape(n, groups).to(x.dtype)
+    # In the dtype of x: the card cannot turn columns of 32-bit weights. Every time a mean is taken off, what is left of
+    # it is a rounding of the one before.
+    centred = rows - mean
+    for _ in range(2):
+        centred = _centred(centred, [2, 3])
+    rstd = torch.rsqrt(centred.square().mean([2, 3], keepdim=True) + max(eps, _SMALLEST.get(x.dtype, 0.0)))
+    out = (centred * rstd).reshape(x.shape)
+    shape = [1, channels] + [1] * (x.ndim - 2)
+    out = out if weight is None else out * weight.reshape(shape)
+    out = out if bias is None else out + bias.reshape(shape)
+    return out, mean.reshape(n, groups), rstd.reshape(n, groups)
+
+
+def batch_norm_steps(x, weight, bias, running_mean, running_var, training, momentum, eps):
+    """PyTorch's, of what x is without a first mean: the second one is small, and so is its rounding."""
+    steps = torch._decomp.decompositions.native_batch_norm_helper
+    if not training:
+        return steps(x, weight, bias, running_mean, running_var, training, momentum, eps, True)
+    dims = [0, *range(2, x.dim())]
+    first = x.mean(dims, keepdim=True)
+    # The running mean of the rest: PyTorch adds a share of the mean it finds.
+    found = steps(x - first, weight, bias, running_mean, running_var, training, momentum, eps, True)
+    out, mean, rstd, running_mean, running_var = found
+    first = first.squeeze(dims)
+    return out, mean + first, rstd, running_mean if running_mean is None else running_mean + momentum * first, running_var
+
+
+@_form(aten._native_batch_norm_legit_functional.default)
+def batch_norm_functional(x, weight, bias, running_mean, running_var, training, momentum, eps):
+    if not _on_card(x):
+        return NotImplemented
+    return batch_norm_steps(x, weight, bias, running_mean, running_var, training, momentum, eps)
+
+
+@_form(aten._native_batch_norm_legit.no_stats)
+def batch_norm_without_running(x, weight, bias, training, momentum, eps):
+    if not _on_card(x):
+        return NotImplemented
+    return batch_norm_steps(x, weight, bias, None, None, training, momentum, eps)[:3]
 
 
 @_form(aten.max.dim)
