@@ -11,6 +11,7 @@
 #include "glue/device_state.h"
 #include "glue/eager.h"
 #include "glue/error.h"
+#include "glue/fallback.h"
 #include "glue/kernels.h"
 #include "glue/pinned_memory.h"
 #include "glue/tensor_access.h"
@@ -103,6 +104,13 @@ TensorAccess as_bits(TensorAccess tensor) {
   return tensor;
 }
 
+/// Between two cards the host is the way; on one card it is a fallback.
+void report_if_on_one_card(const at::Tensor& from, const at::Tensor& to) {
+  if (from.device() == to.device()) {
+    host_copy_fallback(from, to);
+  }
+}
+
 /// Same dtype and same format: the device's bits, through a host buffer when the layouts or views differ.
 void copy_bits(const at::Tensor& from_tensor, const at::Tensor& to_tensor) {
   const TensorAccess from = as_bits(access(from_tensor));
@@ -114,6 +122,7 @@ void copy_bits(const at::Tensor& from_tensor, const at::Tensor& to_tensor) {
     check(copy_between(stream_for(to_tensor), to.bytes(), from.bytes(), Blocking::kYes));
     return;
   }
+  report_if_on_one_card(from_tensor, to_tensor);
   const at::Tensor staging = at::empty(from_tensor.sizes(), at::dtype(dtype_of(from.type)));
   check(transfer(
       stream_for(from_tensor), from.bytes(), TransferDirection::kToHost,
@@ -140,6 +149,7 @@ void card_to_card(const at::Tensor& from, const at::Tensor& to) {
     copy_bits(from, to);
     return;
   }
+  report_if_on_one_card(from, to);
   host_to_card(from.cpu().to(to.scalar_type()), to, /*non_blocking=*/false);
 }
 

@@ -3,14 +3,16 @@
 #include <functional>
 #include <set>
 
+#include "spyre/layout/tile_axis.h"
+
 namespace spyre::glue {
 
 std::optional<DenseTensor> dense_tensor(const DeviceLayout& layout, int64_t elements) {
   std::set<int64_t, std::greater<>> steps;
-  const int64_t over_stick = layout.stride_map.back() * layout.device_size.back();
-  for (const int64_t step : layout.stride_map) {
-    if (step > 0 && step != over_stick) {
-      steps.insert(step);
+  const std::optional<size_t> tile = tile_axis(layout);
+  for (size_t d = 0; d < layout.stride_map.size(); ++d) {
+    if (layout.stride_map[d] > 0 && tile != d) {
+      steps.insert(layout.stride_map[d]);
     }
   }
   DenseTensor dense{.size = {}, .stride = {steps.begin(), steps.end()}};

@@ -1,7 +1,8 @@
 """Eager operators that are written in terms of others: each step of a form is an eager kernel of its own.
 
 The forms are those that ``torch.compile`` takes apart, so that both ways compute the same. A form the card cannot run
-as a whole leaves the operator to the CPU, counted (``_C.run_form``).
+as a whole leaves the operator to the CPU, counted (``_C.run_form``). Operators with a kernel of their own may have a
+form for calls that it is refused for.
 """
 
 import functools

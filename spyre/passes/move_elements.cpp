@@ -7,6 +7,7 @@
 #include <set>
 
 #include "spyre/graph/device_op.h"
+#include "spyre/layout/tile_axis.h"
 #include "spyre/passes/move_halves.h"
 
 namespace spyre {
@@ -37,9 +38,10 @@ std::optional<Walk> walk_of(const DeviceLayout& layout, int64_t reach) {
   Walk walk;
   int64_t row = step > 0 ? lanes : 1;
   int64_t next = step > 0 ? (reach + step - 1) / step : 1;
+  const std::optional<size_t> tile = step > 0 ? tile_axis(layout) : std::nullopt;
   for (size_t d = 0; d + 1 < layout.device_size.size(); ++d) {
     const int64_t size = layout.device_size[d], stride = layout.stride_map[d];
-    if (step > 0 && stride == step * lanes) {
+    if (tile == d) {
       row = size * lanes;
     } else if (size > 1 && stride > 0) {
       walk.add(fmt::format("d{}", d), size, stride);

@@ -77,3 +77,15 @@ def test_woven_rows_seen_as_one(columns):
     assert torch.equal(flat.cpu(), x.view(-1, 1))
     column = stays_on_the_card(lambda: x.float().to("spyre").half().view(-1, 1) * torch.ones(1, 64).half().to("spyre"))
     assert torch.equal(column.cpu(), x.view(-1, 1).expand(-1, 64))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, *WORDS], ids=str)
+@pytest.mark.parametrize("tokens", [1, 12])
+@pytest.mark.parametrize("part", [slice(16, 32), slice(1, 32, 2), slice(0, 16), slice(3, 19)], ids=str)
+def test_a_part_of_two_heads(part, tokens, dtype):
+    """Two heads of 16 words are as long as a stick: the batch is told from the sticks along a row."""
+    x = numbers(dtype, 2, tokens, 2, 64).remainder(500)
+    for turned in (x, x.transpose(1, 2)):
+        on_card = x.to("spyre") if turned is x else x.to("spyre").transpose(1, 2)
+        assert torch.equal(stays_on_the_card(lambda v=on_card: v[..., part].clone()).cpu(), turned[..., part])
+        assert torch.equal(stays_on_the_card(lambda v=on_card: -v[..., part]).cpu(), -turned[..., part])

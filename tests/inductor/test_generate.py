@@ -49,18 +49,13 @@ def check(name, compile_it):
     assert found[:, 9].tolist() == expected[:, 9].tolist()
 
 
-# Keys of two heads of 32 elements share a stick, and the cosines beside them are in the order that narrowing left.
-SHARE_A_STICK = {"gemma", "granite", "llama", "mistral", "qwen2"}
-gap = pytest.mark.xfail(reason="aten::mul of keys and cosines falls back", strict=True)
-NAMES = [pytest.param(name, marks=[gap] if name in SHARE_A_STICK else []) for name in sorted(CONFIGS)]
-
-
-@pytest.mark.parametrize("name", NAMES)
+# Gemma, Granite, Llama, Mistral and Qwen2: keys of two heads of 32 elements share a stick, beside cosines in the order that
+# narrowing left.
+@pytest.mark.parametrize("name", sorted(CONFIGS))
 def test_eager(name):
     check(name, compile_it=False)
 
 
-@gap
 @pytest.mark.parametrize("name", ["granite", "llama"])
 def test_compiled(name):
     check(name, compile_it=True)

@@ -68,9 +68,7 @@ def test_positions_one_to_a_stick():
     )
 
 
-@pytest.mark.parametrize(
-    "heads", [pytest.param(2, marks=pytest.mark.xfail(reason="a product of views of one stick", strict=True)), 3, 4]
-)
+@pytest.mark.parametrize("heads", [2, 3, 4])
 def test_rotation_of_pairs(heads):
     """The rotary embedding of FMS: float32 pairs (D/2, 2) of 16-bit heads, times matrices of 2 x 2."""
 

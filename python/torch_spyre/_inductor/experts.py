@@ -12,13 +12,14 @@ from torch_spyre._inductor import columns, integers
 _ROWS_AT_MOST = columns.ROWS_AT_MOST
 _ELEMENTS_AT_MOST = 2**26
 _HALVES = (torch.float16, torch.bfloat16)
+_MULTIPLIED = (*_HALVES, torch.float32)
 
 
 def supported(x, weight, ends, bias=None, out_dtype=None) -> bool:
     """Rows [S, K] in groups that end at ``ends`` times [E, K, N]; or, with groups of columns, [M, S] times [S, N]."""
     if x.ndim != 2 or weight.ndim not in (2, 3) or ends is None or bias is not None:
         return False
-    same = x.dtype == weight.dtype and x.dtype in _HALVES and out_dtype in (None, x.dtype)
+    same = x.dtype == weight.dtype and x.dtype in _MULTIPLIED and out_dtype in (None, x.dtype)
     return same and x.numel() > 0 and weight.numel() > 0
 
 
