@@ -45,8 +45,6 @@ def _isin(elements, test_elements, *, assume_unique=False, invert=False):
 def _attention(*args, **kwargs):
     if not attention.supported(*args, **kwargs):
         return NotImplemented
-    import torch_spyre._inductor.customops  # noqa: F401
-
     return attention.attention(*args, **kwargs)
 
 
@@ -109,12 +107,6 @@ def _native_batch_norm(x, weight, bias, running_mean, running_var, training, mom
     return (out, mean, rstd) if training else (out, x.new_empty(0), x.new_empty(0))
 
 
-def _nll_loss_forward(x, target, weight, reduction, ignore_index):
-    if x.ndim == 2 and not _positions_fit(torch.where(target != ignore_index, target, 0), x.shape[1]):
-        return NotImplemented
-    return decompositions.nll_loss_forward(x, target, weight, reduction, ignore_index)
-
-
 _FORMS = {
     aten._native_multi_head_attention.default: encoder_layer.multi_head_attention,
     aten._transformer_encoder_layer_fwd.default: encoder_layer.transformer_encoder_layer,
@@ -140,7 +132,7 @@ _FORMS = {
     aten.native_group_norm.default: decompositions.native_group_norm,
     aten.native_layer_norm_backward.default: decompositions.native_layer_norm_backward,
     aten.nll_loss_backward.default: decompositions.nll_loss_backward,
-    aten.nll_loss_forward.default: _nll_loss_forward,
+    aten.nll_loss_forward.default: decompositions.nll_loss_forward,
     aten.roll.default: decompositions.roll,
     aten.scatter.src: _inside(decompositions.scatter),
     aten.scatter.value: _inside(decompositions.scatter),
@@ -253,6 +245,8 @@ def replace(op, form) -> None:
 
 
 def install() -> None:
+    import torch_spyre._inductor.customops  # noqa: F401 - operators that forms call
+
     _library.impl(aten._nested_tensor_from_mask_left_aligned.default, _packs_no_texts, "PrivateUse1")
     for op, form in forms().items():
         _library.impl(op, _kernel(op, form), "PrivateUse1")

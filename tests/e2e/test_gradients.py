@@ -82,6 +82,8 @@ CASES = {
     "cross_entropy_large": (f.cross_entropy, [values(4, 1100), torch.tensor([3, 1024, -100, 1099])]),
     "cross_entropy_sum": (lambda x, t: f.cross_entropy(x, t, reduction="sum", ignore_index=0),
                           [values(6, 33), torch.tensor([3, 0, 32, 0, 1, 3])]),
+    "cross_entropy_weights": (lambda x, t: f.cross_entropy(x, t, values(70, seed=1).abs().to(x.device, x.dtype)),
+                              [values(6, 70), torch.tensor([3, 0, -100, 69, 1, 3])]),
     "mse_loss": (f.mse_loss, [values(6, 33), values(6, 33, seed=1)]),
     "gelu": (weighted(f.gelu, (3, 65)), [values(3, 65)]),
     "gelu_tanh": (weighted(lambda x: f.gelu(x, approximate="tanh"), (3, 65)), [values(3, 65)]),

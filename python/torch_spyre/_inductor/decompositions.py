@@ -510,15 +510,16 @@ def embedding_dense_backward(gradient, indices, num_weights, padding_idx, scale_
 @_form(aten.nll_loss_forward.default)
 def nll_loss_forward(x, target, weight, reduction, ignore_index):
     """PyTorch's form replaces ignored classes before it looks them up. Here they are found nowhere."""
-    if not _on_card(x) or weight is not None or x.ndim != 2 or not classes.can_tell(*x.shape):
+    if not _on_card(x) or x.ndim != 2 or not classes.can_tell(*x.shape):
         return NotImplemented
-    kept = target != ignore_index
-    _existing(torch.where(kept, target, 0), x.shape[1])
-    meant = classes.of_each(torch.where(kept, target, -1), x.shape[1])
-    loss = -torch.where(meant, x, 0.0).sum(1)
+    meant = torch.ops.spyre.class_of_each(target, x.shape[1], ignore_index)
+    loss = -torch.where(meant, x if weight is None else x * weight, 0.0).sum(1)
     if reduction == 0:
         return loss, x.new_zeros(())
-    count = kept.sum().to(x.dtype)
+    if weight is None:
+        count = (target != ignore_index).sum().to(x.dtype)
+    else:
+        count = torch.where(meant, weight, 0.0).sum()
     return (loss.sum() / count if reduction == 1 else loss.sum()), count
 
 
