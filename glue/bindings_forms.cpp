@@ -5,6 +5,7 @@
 #include "glue/bindings.h"
 #include "glue/eager.h"
 #include "glue/fallback.h"
+#include "spyre/base/error.h"
 
 namespace spyre::glue {
 namespace {
@@ -61,9 +62,48 @@ py::object run_form(const std::string& name, const std::string& overload, const 
   return torch::jit::createPyObjectForStack(std::move(stack));
 }
 
+/// The form of an operator whose kernel was refused. `forms`: by qualified name, overload included.
+bool run_refused(const py::dict& forms, const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const py::gil_scoped_acquire python;
+  const std::string name = c10::toString(op.operator_name());
+  if (!forms.contains(name)) {
+    return false;
+  }
+  py::list args;
+  py::dict kwargs;
+  const std::vector<c10::Argument>& arguments = op.schema().arguments();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    py::object value = torch::jit::toPyObject((*stack)[stack->size() - arguments.size() + i]);
+    if (arguments[i].kwarg_only()) {
+      kwargs[py::str(arguments[i].name())] = value;
+    } else {
+      args.append(value);
+    }
+  }
+  std::string reason;
+  FallbackCause cause = FallbackCause::kNoKernel;
+  const py::object result = try_form(forms[name.c_str()], args, kwargs, reason, cause);
+  if (!result && cause == FallbackCause::kWrongArguments) {
+    cpu_fallback(op, stack, reason, cause);
+    return true;
+  }
+  if (!result) {
+    return false;
+  }
+  SPYRE_CHECK(op.schema().returns().size() == 1, "forms of refused operators have one result");
+  torch::jit::drop(stack, arguments.size());
+  stack->push_back(torch::jit::toIValue(result, op.schema().returns()[0].type()));
+  return true;
+}
+
 }  // namespace
 
 void bind_forms(py::module& module) {
+  module.def("set_refused_forms", [](const py::dict& forms) {
+    set_refused_form([kept = new py::dict(forms)](const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+      return run_refused(*kept, op, stack);
+    });
+  });
   module.def("run_form", &run_form, py::arg("name"), py::arg("overload"), py::arg("form"), py::arg("otherwise"));
 }
 

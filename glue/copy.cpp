@@ -129,6 +129,12 @@ void card_to_card(const at::Tensor& from, const at::Tensor& to) {
   if (from.device() == to.device() && copy_on_card(from, to)) {
     return;
   }
+  if (from.device() == to.device() && from.scalar_type() != to.scalar_type()) {
+    const std::optional<at::Tensor> cast = cast_on_card(from, to.scalar_type());
+    if (cast.has_value() && copy_on_card(*cast, to)) {
+      return;
+    }
+  }
   const bool same_format = layout_of(from).device_dtype == layout_of(to).device_dtype;
   if (from.scalar_type() == to.scalar_type() && same_format) {
     copy_bits(from, to);

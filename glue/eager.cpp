@@ -2,12 +2,14 @@
 
 #include <ATen/ExpandUtils.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
 
 #include <algorithm>
 #include <array>
 #include <set>
 
+#include "glue/dense_tensor.h"
 #include "glue/eager_cache.h"
 #include "glue/eager_copies.h"
 #include "glue/eager_recipes.h"
@@ -315,6 +317,11 @@ std::vector<at::Tensor> execute(const EagerPlan& plan, const EagerCall& call, c1
   return results;
 }
 
+RefusedForm& refused_form() {
+  static auto* form = new RefusedForm;  // never destroyed: it holds Python objects
+  return *form;
+}
+
 /// The boxed kernel of one form of one operator.
 class EagerOperator final : public c10::OperatorKernel {
  public:
@@ -348,6 +355,9 @@ class EagerOperator final : public c10::OperatorKernel {
         if (std::optional<at::Tensor> result = by_element(row_.recipe, arguments)) {
           torch::jit::drop(stack, count);
           stack->emplace_back(std::move(*result));
+          return;
+        }
+        if (!plan->wrong_arguments && refused_form() && refused_form()(op, stack)) {
           return;
         }
         cpu_fallback(op, stack, plan->refusal,
@@ -499,6 +509,10 @@ bool eager_enabled() {
   return enabled;
 }
 
+void set_refused_form(RefusedForm form) {
+  refused_form() = std::move(form);
+}
+
 std::vector<ResultSpec> by_meta(const c10::OperatorHandle& op, Arguments arguments) {
   const at::AutoDispatchBelowADInplaceOrView no_autograd;
   torch::jit::Stack stack;
@@ -576,16 +590,33 @@ bool run_copy(const EagerRow& row, Arguments arguments, const ResultSpec& spec, 
   return true;
 }
 
+bool run_copy_into(const at::Tensor& from, at::Tensor to) {
+  static const EagerRow row{&copy, "", nullptr};
+  const std::array<c10::IValue, 2> arguments = {from, to};
+  return run_copy(row, arguments, spec_of(to), to);
+}
+
 }  // namespace
 
 bool copy_on_card(const at::Tensor& from, const at::Tensor& to) {
   if (!eager_enabled()) {
     return false;
   }
-  static const EagerRow row{&copy, "", nullptr};
-  const std::array<c10::IValue, 2> arguments = {from, to};
-  at::Tensor target = to;
-  return run_copy(row, arguments, spec_of(to), target);
+  if (run_copy_into(from, to)) {
+    return true;
+  }
+  // A view that does not follow the rows of what it shows may follow them where those lie in order.
+  const DeviceLayout layout = layout_of(from);
+  const StorageContext* context = context_of(*from.storage().unsafeGetStorageImpl());
+  const int64_t elements = context != nullptr && context->image ? context->image->numel : 0;
+  const std::optional<DenseTensor> dense = dense_tensor(layout, elements);
+  if (!dense) {
+    return false;
+  }
+  const at::AutoDispatchBelowADInplaceOrView no_autograd;
+  const at::Tensor ordered = at::empty(dense->size, from.options());
+  return layout_of(ordered) != layout && run_copy_into(from.as_strided(dense->size, dense->stride, 0), ordered) &&
+         run_copy_into(ordered.as_strided(from.sizes(), from.strides(), from.storage_offset()), to);
 }
 
 std::optional<at::Tensor> cast_on_card(const at::Tensor& tensor, c10::ScalarType dtype) {
@@ -600,7 +631,18 @@ std::optional<at::Tensor> cast_on_card(const at::Tensor& tensor, c10::ScalarType
     spec.stride = at::infer_dense_strides(tensor.sizes(), tensor.strides());
   }
   at::Tensor result;
-  return run_copy(row, arguments, spec, result) ? std::optional(result) : std::nullopt;
+  if (run_copy(row, arguments, spec, result)) {
+    return result;
+  }
+  // What lies otherwise than a fresh tensor may be copied first, and converted then.
+  const std::vector<at::Tensor> one = {tensor};
+  for (const auto& [_, copy] : make_copies(one, wanted_copies(one, {0}, CopyForm::kPlain))) {
+    const std::array<c10::IValue, 2> of_copy = {copy, static_cast<int64_t>(dtype)};
+    if (run_copy(row, of_copy, spec, result)) {
+      return result;
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace spyre::glue

@@ -60,6 +60,48 @@ Status stack(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
   return Status();
 }
 
+Status pad(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
+  const at::Tensor& x = args[0].toTensor();
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, arithmetic_type(x.scalar_type()));
+  const std::vector<int64_t> padding = args[1].toIntVector(), size = graph.result_size();
+  const size_t rank = size.size();
+  // By dimension where x begins in the result, how much of it there is, and where that begins in x.
+  std::vector<int64_t> start(rank), kept = x.sizes().vec(), cut(rank);
+  for (size_t i = 0; i < padding.size() / 2; ++i) {
+    const size_t d = rank - 1 - i;
+    const int64_t before = padding[2 * i], after = padding[2 * i + 1];
+    start[d] = std::max<int64_t>(before, 0);
+    cut[d] = std::max<int64_t>(-before, 0);
+    kept[d] += std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0);
+  }
+  const auto at = [&](NodeBuilder& node, const std::vector<int64_t>& first) {
+    std::vector<Expr> position;
+    for (size_t d = 0; d < rank; ++d) {
+      position.push_back(node.loop(d) + Expr::constant(first[d]));
+    }
+    return position;
+  };
+  if (c10::multiply_integers(kept) > 0) {
+    NodeBuilder node = graph.node(graph.result(), kept);
+    node.store(node.load(graph.input(x), at(node, cut)), at(node, start));
+  }
+  // What is before and behind x along one dimension, beside x along those before it, all along those behind it.
+  for (size_t d = 0; d < rank; ++d) {
+    for (const auto& [begin, end] : {std::pair<int64_t, int64_t>(0, start[d]), {start[d] + kept[d], size[d]}}) {
+      std::vector<int64_t> first(rank), extent = size;
+      std::copy_n(start.begin(), d, first.begin());
+      std::copy_n(kept.begin(), d, extent.begin());
+      first[d] = begin;
+      extent[d] = end - begin;
+      if (c10::multiply_integers(extent) > 0) {
+        NodeBuilder node = graph.node(graph.result(), extent);
+        node.store(node.constant(args[2].toScalar().toDouble(), type), at(node, first));
+      }
+    }
+  }
+  return Status();
+}
+
 Status triangle(GraphBuilder& graph, Arguments args, std::string_view op) {
   SPYRE_ASSIGN_OR_RETURN(const HostType type, arithmetic_type(args[0].toTensor().scalar_type()));
   NodeBuilder node = graph.node(graph.result(), graph.result_size());

@@ -122,6 +122,7 @@ Status average_pool(GraphBuilder& graph, Arguments args, std::string_view op);
 Status copy(GraphBuilder& graph, Arguments args, std::string_view op);  ///< (self, destination)
 Status concatenate(GraphBuilder& graph, Arguments args, std::string_view op);
 Status stack(GraphBuilder& graph, Arguments args, std::string_view op);
+Status pad(GraphBuilder& graph, Arguments args, std::string_view op);
 Status triangle(GraphBuilder& graph, Arguments args, std::string_view op);  ///< op: le (tril), ge (triu)
 Status index_select(GraphBuilder& graph, Arguments args, std::string_view op);
 Status index(GraphBuilder& graph, Arguments args, std::string_view op);  ///< x[:, i]: one tensor of positions

@@ -11,7 +11,7 @@ import torch
 import torch._decomp.decompositions as pytorchs
 from torch._prims_common.wrappers import _maybe_resize_out, _safe_copy_out
 
-from torch_spyre import _C
+from torch_spyre import _C, eager_indexing
 from torch_spyre._inductor import attention, compaction, decompositions, encoder_layer, experts
 from torch_spyre._patches import sixteen_bits_stay
 
@@ -148,6 +148,11 @@ _FORMS = {
     aten.var_mean.correction: decompositions.var_mean,
 }
 
+# Operators with a kernel of their own, for calls that it is refused for.
+_WHERE_REFUSED = {
+    aten.index.Tensor: eager_indexing.index,
+}
+
 # Operators whose decomposition is PyTorch's own, the one that torch.compile uses.
 _TAKEN_APART = """
     frac heaviside logaddexp logaddexp2 logit nan_to_num sinc special_entr xlogy.Tensor
@@ -247,6 +252,7 @@ def replace(op, form) -> None:
 def install() -> None:
     import torch_spyre._inductor.customops  # noqa: F401 - operators that forms call
 
+    _C.set_refused_forms({str(op._schema.name) + "." + op._overloadname: f for op, f in _WHERE_REFUSED.items()})
     _library.impl(aten._nested_tensor_from_mask_left_aligned.default, _packs_no_texts, "PrivateUse1")
     for op, form in forms().items():
         _library.impl(op, _kernel(op, form), "PrivateUse1")

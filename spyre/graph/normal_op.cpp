@@ -147,8 +147,7 @@ class StickRules {
       if (input->lane < 0 && output_->lane >= 0 && input->uses(output_->lane)) {
         return unsupported("an input holds one element per stick along the output's stick");
       }
-      const bool moments = input_layout(i)->element_arrangement == ElementArrangement::EXX2;
-      if (!converts && !moments) SPYRE_TRY(same_arrangement(i));
+      if (!converts) SPYRE_TRY(same_arrangement(i));
     }
     return Status();
   }

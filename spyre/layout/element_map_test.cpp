@@ -184,7 +184,7 @@ TEST(CheckHolds, RefusesWhatAFileMaySay) {
   EXPECT_THAT(why(DeviceLayout::raw({4, 64}, {int64_t{1} << 62, 1}, kDl16), 64), HasSubstr("too large"));
   EXPECT_THAT(why(DeviceLayout::raw({4, 64}, {-2, 1}, kDl16), 64), HasSubstr("below -1"));
   EXPECT_THAT(why(DeviceLayout::raw({int64_t{1} << 60, 64}, {64, 1}, kDl16), 64), HasSubstr("not a size that memory can have"));
-  EXPECT_THAT(why(DeviceLayout::raw({2, 2, 64}, {64, 64, 1}, kDl16), 128), HasSubstr("two axes step by 64"));
+  EXPECT_THAT(why(DeviceLayout::raw({2, 2, 64}, {128, 128, 1}, kDl16), 64), HasSubstr("two axes step by 128"));
   EXPECT_THAT(why(DeviceLayout::raw({1, 64}, {64, 1}, kDl16), 65), HasSubstr("no place for element 64 of 65"));
 }
 

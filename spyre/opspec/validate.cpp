@@ -491,7 +491,8 @@ Status validate(const Kernel& kernel, const Machine& machine) {
   const Bytes reserve = std::min(gibibytes(2), machine.segment_bytes / 8);
   const Bytes largest_pool = machine.segment_bytes - reserve;
   if (kernel.pool_bytes < 0 || kernel.pool_bytes > largest_pool.count()) {
-    return Error(ErrorKind::kInvalidArgument,
+    // Intermediate results that are too large are no mistake of the kernel's author; the card has no place for them.
+    return Error(kernel.pool_bytes < 0 ? ErrorKind::kInvalidArgument : ErrorKind::kUnsupported,
                  fmt::format("kernel '{}': pool of {} bytes, allowed are 0 to {}", kernel.name,
                              kernel.pool_bytes, largest_pool.count()));
   }

@@ -141,6 +141,7 @@ Status assign(Graph& graph, const LayoutSearchOptions& options, WovenResults wov
 struct WholeRows {
   std::optional<RowsOf> widened;
   bool narrowed = false, inputs = false;
+  Columns columns = Columns::kToo;
   std::vector<size_t> multiplied = {};  // operands of products
 };
 
@@ -166,6 +167,8 @@ std::vector<WholeRows> ways_to_make_rows_whole(const Graph& graph, Weaving weavi
         ways.push_back({.widened = rows, .narrowed = both});
     }
   }
+  if (narrowed && widens_ragged_rows(graph, RowsOf::kSource))
+    ways.push_back({.widened = RowsOf::kSource, .narrowed = true, .columns = Columns::kNot});
   return ways;
 }
 
@@ -184,7 +187,7 @@ Status assign_rows(Graph& graph, const LayoutSearchOptions& options, Weaving wea
     Graph whole = graph;
     if (way.widened) make_widened_rows_whole(whole, *way.widened);
     for (const size_t operand : way.multiplied) make_multiplied_rows_whole(whole, operand);
-    if (way.narrowed) make_narrowed_rows_whole(whole);
+    if (way.narrowed) make_narrowed_rows_whole(whole, way.columns);
     if (way.inputs) make_woven_inputs_whole(whole);
     if (!assign(whole, options, woven, weaving).ok()) continue;
     graph = std::move(whole);
@@ -212,9 +215,11 @@ Status assign_layouts(Graph& graph, const LayoutSearchOptions& options) {
     if (fits) graph = std::move(*other);
     return fits;
   };
-  if (takes(in_halves(graph))) return Status();
+  const std::optional<Graph> halves = in_halves(graph);
+  if (takes(halves)) return Status();
   const std::optional<Graph> elements = by_elements(graph);
-  const bool moved = elements && (takes(elements) || takes(in_halves(*elements)));
+  const bool moved = (elements && (takes(elements) || takes(in_halves(*elements)))) ||
+                     (halves && takes(by_elements(*halves)));
   return moved ? Status() : status;
 }
 

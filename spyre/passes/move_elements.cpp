@@ -30,7 +30,7 @@ struct Walk {
   }
 };
 
-// Of a layout of 16-bit elements in the standard order.
+// Of a layout of 16-bit elements in the standard order. Dimensions without a step carry data at their start only.
 std::optional<Walk> walk_of(const DeviceLayout& layout, int64_t reach) {
   if (layout.element_arrangement != ElementArrangement::STANDARD) return std::nullopt;
   const int64_t lanes = layout.device_size.back(), step = layout.stride_map.back();
@@ -44,7 +44,7 @@ std::optional<Walk> walk_of(const DeviceLayout& layout, int64_t reach) {
     } else if (size > 1 && stride > 0) {
       walk.add(fmt::format("d{}", d), size, stride);
       if (step > 0 && stride > step) next = std::min(next, stride / step);
-    } else if (size > 1) {
+    } else if (size > 1 && stride == 0) {
       return std::nullopt;
     }
   }

@@ -19,8 +19,7 @@ struct OrderedHalves {
 };
 
 /// Renames the input `id` of `graph` to what lies in its sticks, and adds the local buffer; the copies are left to the
-/// caller. `words` is the layout it has in 32 bits. None, and nothing changed, for other orders, or where the stick runs
-/// along elements that are not neighbours.
+/// caller. `words` is the layout it has in 32 bits. None, and nothing changed, for other orders.
 std::optional<OrderedHalves> order_halves(Graph& graph, BufferId id, const DeviceLayout& words);
 
 }  // namespace spyre

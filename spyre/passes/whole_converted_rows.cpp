@@ -43,6 +43,17 @@ bool is_woven_input(const Graph& graph, const Access& access) {
          buffer.layout->element_arrangement == ElementArrangement::FP32_TO_DL16;
 }
 
+// The loop along the sticks of a woven input, if they end inside one; else -1. Its sticks may run along any dimension.
+int woven_ragged_loop(const Graph& graph, const Node& node, const Access& access) {
+  if (!is_woven_input(graph, access)) return -1;
+  const int64_t stick = graph.buffers[static_cast<size_t>(access.buffer)].layout->stride_map.back();
+  for (size_t i = 0; i < node.loops.size(); ++i) {
+    if (access.index.coefficient(node.loops[i].name) != stick || node.loops[i].extent == 1) continue;
+    return node.loops[i].extent % in_stick() != 0 ? static_cast<int>(i) : -1;
+  }
+  return ragged_loop(node, access);
+}
+
 bool converts_ragged_rows(const Graph& graph, std::string_view conversion, RowsOf rows) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(),
                      [&](const Node& node) { return ragged_loop(node, conversion, rows) >= 0; });
@@ -121,8 +132,11 @@ bool narrows_ragged_rows(const Graph& graph) {
   return converts_ragged_rows(graph, kNarrow, RowsOf::kSource);
 }
 
-void make_narrowed_rows_whole(Graph& graph) {
-  narrow_into_whole_rows(graph, [](BufferId) { return true; });
+void make_narrowed_rows_whole(Graph& graph, Columns columns) {
+  narrow_into_whole_rows(graph, [&](BufferId id) {
+    const std::vector<int64_t>& size = graph.buffers[static_cast<size_t>(id)].size;
+    return columns == Columns::kToo || size.empty() || size.back() != 1;
+  });
 }
 
 void make_multiplied_rows_whole(Graph& graph, size_t operand) {
@@ -174,7 +188,7 @@ bool reads_woven_ragged_rows(const Graph& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
     const DeviceOp op = device_op(node);
     return std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Access& input) {
-      return is_woven_input(graph, input) && ragged_loop(node, input) >= 0;
+      return woven_ragged_loop(graph, node, input) >= 0;
     });
   });
 }
@@ -186,7 +200,7 @@ void make_woven_inputs_whole(Graph& graph) {
     DeviceOp op = device_op(node);
     const HostType made = graph.buffers[static_cast<size_t>(op.output.buffer)].dtype;
     for (Access& input : op.inputs) {
-      if (!is_woven_input(graph, input) || ragged_loop(node, input) < 0) continue;
+      if (woven_ragged_loop(graph, node, input) < 0) continue;
       const std::set<std::string> walked = input.index.symbols();
       Node copy{.name = node.name + "_whole", .loops = {}, .aten = node.aten, .source = node.source};
       for (Loop loop : node.loops) {
@@ -195,7 +209,7 @@ void make_woven_inputs_whole(Graph& graph) {
       }
       const Buffer& source = graph.buffers[static_cast<size_t>(input.buffer)];
       const HostType dtype = source.dtype;
-      WholeRows whole(copy, source, ragged_loop(copy, input));
+      WholeRows whole(copy, source, woven_ragged_loop(graph, copy, input));
       const Access target{graph.add_buffer(std::move(whole.buffer)), whole.index};
       set_device_op(graph, copy,
                     {.op = "identity", .inputs = {std::exchange(input, target)}, .output = target}, dtype);

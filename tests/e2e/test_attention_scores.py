@@ -63,3 +63,17 @@ def test_masks(kind, keys, compiled):
         mask = mask.double()
     expected = F.scaled_dot_product_attention(*(t.cpu().double() for t in (q, k, v)), mask, **options)
     torch.testing.assert_close(found, expected, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
+@pytest.mark.parametrize("keys", [12, 64])
+def test_a_query_that_sees_no_key(keys, dtype, compiled):
+    """The first tokens of a text that is padded on the left: zeros, as in PyTorch, not the mean of all values."""
+    q, k, v = (held(2, h, n, 64, dtype=dtype) for h, n in ((4, 12), (2, keys), (2, keys)))
+    mask = torch.ones(12, keys, dtype=torch.bool).tril().expand(2, 1, 12, keys).clone()
+    mask[0, :, :, :3] = False
+    found = attend(compiled, q, k, v, attn_mask=mask.to("spyre"), enable_gqa=True)
+    expected = F.scaled_dot_product_attention(*(t.cpu().double() for t in (q, k, v)), attn_mask=mask, enable_gqa=True)
+    assert not found[0, :, :3].any()
+    torch.testing.assert_close(found, expected, rtol=0, atol=6e-3 * v.cpu().abs().max().item())

@@ -341,9 +341,8 @@ def test_indices_the_card_does_not_take_are_the_cpus():
     for index in ((one, two), (x > 0,), (one.cpu(),)):
         with fallbacks_allowed():
             assert torch.equal(x[index].cpu(), x.cpu()[tuple(i.cpu() for i in index)])
-    for index in ((one, two), (x > 0,)):
-        with pytest.raises(RuntimeError, match="more than one index tensor|a mask as index|results are unknown"):
-            x[index]
+    with pytest.raises(RuntimeError, match="more than one index tensor"):
+        x[one, two]
     with fallbacks_allowed():
         twice = torch.zeros(4, dtype=torch.float16, device="spyre")
         twice.index_put_((torch.tensor([1, 1]).to("spyre"),), torch.ones(2).half().to("spyre"), accumulate=True)
@@ -389,8 +388,8 @@ def test_an_operator_without_a_form_for_its_arguments_is_one_fallback():
     x = maker(torch.float32)((3, 70)).to("spyre")
     torch.spyre.reset_metrics()
     with fallbacks_allowed():
-        close(x.sort().values, x.cpu().sort().values)
-    assert counted() == {"aten::sort": 1}
+        close(torch.linalg.vector_norm(x, 3), torch.linalg.vector_norm(x.cpu(), 3))
+    assert counted() == {"aten::linalg_vector_norm": 1}
 
 
 def test_a_form_that_fails_midway_is_one_fallback_of_the_operator():
@@ -417,8 +416,8 @@ def test_a_warning_names_the_callers_line():
     x = maker(torch.float32)((3, 70)).to("spyre")
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        x.sort()
-    assert [(os.path.basename(w.filename), "aten::sort" in str(w.message)) for w in seen] == [
+        torch.linalg.vector_norm(x, 3)
+    assert [(os.path.basename(w.filename), "aten::linalg_vector_norm" in str(w.message)) for w in seen] == [
         (os.path.basename(__file__), True)
     ]
 

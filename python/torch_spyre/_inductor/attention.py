@@ -44,8 +44,14 @@ def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,
     scores = torch.ops.spyre.batched_matmul_wide(query * scale, key.transpose(-2, -1))
     if is_causal:
         scores = scores + torch.ops.spyre.causal_mask(scores.shape[-2], scores.shape[-1], scores.dtype, scores.device)
+    allowed = attn_mask if attn_mask is not None and attn_mask.dtype == torch.bool else None
+    if allowed is not None and extra:
+        attn_mask = allowed = F.pad(allowed, (0, extra))
     scores = _masked(scores, attn_mask, keys, extra, query.dtype)
-    out = torch.ops.spyre.batched_matmul(torch.softmax(scores, dim=-1).to(query.dtype), value)
+    weights = torch.softmax(scores, dim=-1).to(query.dtype)
+    if allowed is not None:
+        weights = torch.where(allowed, weights, 0.0)  # a query that may see no key sees none, as in PyTorch
+    out = torch.ops.spyre.batched_matmul(weights, value)
     return out.flatten(-4, -3) if groups > 1 else out
 
 
@@ -66,7 +72,6 @@ def _masked(scores, mask, keys: int, extra: int, kind):
             return scores
         return scores + torch.ops.spyre.padding_mask(keys + extra, keys, kind, scores.device).to(scores.dtype)
     if mask.dtype == torch.bool:
-        mask = F.pad(mask, (0, extra)) if extra else mask
         return torch.where(mask, scores, torch.finfo(scores.dtype).min)
     lowest = torch.finfo(torch.float16).min
     if scores.dtype != kind:  # widened scores lie in another order than a float32 mask: it takes their way

@@ -125,39 +125,55 @@ def _on_card(x) -> bool:
     return x.device.type == "spyre"
 
 
+def wide(x):
+    """Norms take their statistics in float32: in 16 bits means and squares of ordinary rows cancel, overflow or vanish."""
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
 @_form(aten.native_layer_norm.default)
 def native_layer_norm(x, normalized_shape, weight, bias, eps):
-    last = len(normalized_shape) == 1
-    if not (_on_card(x) and last):
-        return _layer_norm_in_steps(x, normalized_shape, weight, bias, eps)
-    moments = torch.ops.spyre.exx2(x)
-    scale = torch.ops.spyre.layernormscale(moments, eps)
-    weight = torch.ones(normalized_shape, dtype=x.dtype, device=x.device) if weight is None else weight
-    bias = torch.zeros(normalized_shape, dtype=x.dtype, device=x.device) if bias is None else bias
-    out = torch.ops.spyre.layernormnorm(x, moments, scale, weight, bias)
-    # A backward graph wants these two; without one they are dead.
-    mean = x.mean(-1, keepdim=True)
-    rstd = torch.rsqrt((x - mean).square().mean(-1, keepdim=True) + eps)
-    return out, mean, rstd
-
-
-def _layer_norm_in_steps(x, normalized_shape, weight, bias, eps):
     dims = list(range(x.dim() - len(normalized_shape), x.dim()))
-    mean = x.mean(dims, keepdim=True)
-    centred = x - mean
+    rows = wide(x)
+    mean = rows.mean(dims, keepdim=True)
+    centred = rows - mean
+    if _on_card(x) and len(dims) == 1 and x.shape[-1] > 1:
+        out, rstd = _norm_of_rows(centred, weight, bias, eps)
+    else:
+        out, rstd = _norm_in_steps(centred, dims, weight, bias, eps)
+    return out.to(x.dtype), mean.to(x.dtype), rstd.to(x.dtype)
+
+
+def _norm_of_rows(centred, weight, bias, eps):
+    """By the card's own operations. They take a mean off again: what rounding the first one left."""
+    width, like = centred.shape[-1:], dict(dtype=centred.dtype, device=centred.device)
+    weight = torch.ones(width, **like) if weight is None else wide(weight)
+    bias = torch.zeros(width, **like) if bias is None else wide(bias)
+    moments = torch.ops.spyre.exx2(centred)
+    rstd = torch.ops.spyre.layernormscale(moments, eps)
+    return torch.ops.spyre.layernormnorm(centred, moments, rstd, weight, bias), rstd
+
+
+def _centred(rows, dims):
+    return rows - rows.mean(dims, keepdim=True)
+
+
+def _norm_in_steps(centred, dims, weight=None, bias=None, eps=0.0):
+    centred = _centred(centred, dims)
     rstd = torch.rsqrt(centred.square().mean(dims, keepdim=True) + eps)
     out = centred * rstd
-    out = out if weight is None else out * weight
-    return (out if bias is None else out + bias), mean, rstd
+    out = out if weight is None else out * wide(weight)
+    return (out if bias is None else out + wide(bias)), rstd
 
 
 @_form(aten._fused_rms_norm.default)
 def fused_rms_norm(x, normalized_shape, weight, eps):
     dims = list(range(x.dim() - len(normalized_shape), x.dim()))
     eps = torch.finfo(x.dtype).eps if eps is None else eps
-    rstd = torch.rsqrt((x * x).mean(dims, keepdim=True) + eps)
-    out = x * rstd
-    return (out if weight is None else out * weight), rstd
+    rows = wide(x)
+    rstd = torch.rsqrt((rows * rows).mean(dims, keepdim=True) + eps)
+    out = rows * rstd
+    out = out if weight is None else out * wide(weight)
+    return out.to(x.dtype), rstd.to(x.dtype)
 
 
 @_form(aten.add.Tensor)
@@ -190,15 +206,15 @@ def _dims(x, dim) -> list[int]:
 
 @_form(aten.var_mean.correction)
 def var_mean(x, dim=None, *, correction=None, keepdim=False):
-    dims = _dims(x, dim)
-    mean = x.mean(dims, keepdim=True)
+    dims, rows = _dims(x, dim), wide(x)
     count = 1
     for d in dims:
         count *= x.shape[d]
     correction = 1 if correction is None else correction
     factor = 1.0 / (count - correction) if count > correction else float("inf")
-    var = (x - mean).square().sum(dims, keepdim=keepdim) * factor
-    return var, (mean if keepdim else x.mean(dims))
+    centred = _centred(_centred(rows, dims), dims)
+    var = centred.square().sum(dims, keepdim=keepdim) * factor
+    return var.to(x.dtype), rows.mean(dims, keepdim=keepdim).to(x.dtype)
 
 
 @_form(aten.var.correction)
@@ -208,13 +224,13 @@ def var(x, dim=None, *, correction=None, keepdim=False):
 
 @_form(aten.std.correction)
 def std(x, dim=None, *, correction=None, keepdim=False):
-    return torch.sqrt(var_mean(x, dim, correction=correction, keepdim=keepdim)[0])
+    return std_mean(x, dim, correction=correction, keepdim=keepdim)[0]
 
 
 @_form(aten.std_mean.correction)
 def std_mean(x, dim=None, *, correction=None, keepdim=False):
-    var, mean = var_mean(x, dim, correction=correction, keepdim=keepdim)
-    return torch.sqrt(var), mean
+    var, mean = var_mean(wide(x), dim, correction=correction, keepdim=keepdim)
+    return torch.sqrt(var).to(x.dtype), mean.to(x.dtype)
 
 
 @_form(aten.linalg_vector_norm.default)
@@ -237,15 +253,13 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):  # noqa: A002
 def native_group_norm(x, weight, bias, n, channels, positions, groups, eps):
     if not _on_card(x) or x.numel() == 0:
         return NotImplemented
-    rows = x.reshape(n, groups, channels // groups, positions)
+    rows = wide(x).reshape(n, groups, channels // groups, positions)
     mean = rows.mean([2, 3], keepdim=True)
-    centred = rows - mean
-    rstd = torch.rsqrt(centred.square().mean([2, 3], keepdim=True) + eps)
-    out = (centred * rstd).reshape(x.shape)
-    shape = [1, channels] + [1] * (x.ndim - 2)
-    out = out if weight is None else out * weight.reshape(shape)
-    out = out if bias is None else out + bias.reshape(shape)
-    return out, mean.reshape(n, groups), rstd.reshape(n, groups)
+    out, rstd = _norm_in_steps(rows - mean, [2, 3], eps=eps)
+    out, shape = out.reshape(x.shape), [1, channels] + [1] * (x.ndim - 2)
+    out = out if weight is None else out * wide(weight).reshape(shape)
+    out = out if bias is None else out + wide(bias).reshape(shape)
+    return out.to(x.dtype), mean.reshape(n, groups).to(x.dtype), rstd.reshape(n, groups).to(x.dtype)
 
 
 @_form(aten.max.dim)

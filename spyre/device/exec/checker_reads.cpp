@@ -10,6 +10,17 @@
 
 namespace spyre::exec {
 
+namespace {
+
+/// Whether two writers describe one buffer: slices of it name its whole extents, with the rest as gaps.
+bool same_buffer(const MemoryShape& a, const MemoryShape& b) {
+  return std::ranges::equal(a.dims, b.dims, [](const MemoryDim& x, const MemoryDim& y) {
+    return x.stride == y.stride && x.steps == y.steps;
+  });
+}
+
+}  // namespace
+
 /// The part of an input that a core wants where it reads more: a turn reads whole tiles, and whoever wrote a
 /// tensor of fewer rows declared the rest of them a gap. Nothing where there is no gap, or where somebody
 /// else filled it: slices of one buffer are written so.
@@ -38,7 +49,7 @@ std::optional<Box> Checker::without_gap(const BoundOp& bound, int tensor, int co
     hbm_.for_each_run(run.first, run.count, [&](uint32_t number, int64_t, int64_t) {
       const Record& other = records_[number];
       filled |= number != 0 && number != first && !writer.overwrote.contains(other.sequence) &&
-                other.who.launch == writer.who.launch && same_strides(other.shape, writer.shape);
+                other.who.launch == writer.who.launch && same_buffer(other.shape, writer.shape);
     });
   }
   return smaller && !filled ? std::optional(box) : std::nullopt;

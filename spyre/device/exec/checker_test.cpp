@@ -9,6 +9,14 @@
 
 #include "spyre/device/exec/op_case.h"
 
+namespace spyre::exec {
+
+void PrintTo(const Finding& finding, std::ostream* out) {
+  *out << to_string(finding);
+}
+
+}  // namespace spyre::exec
+
 namespace spyre::testing_artifacts {
 namespace {
 
@@ -128,7 +136,7 @@ TEST(Checker, ARowThatATurnWantsMustBeWritten) {
               ElementsAre(breaks(Rule::kUninitialised)));
   // No gap was declared: the tile has 64 rows, and somebody wrote four of them.
   EXPECT_THAT(Scene().host(kX, 512).op(neg(hbm(kX), hbm(kY), 4)).op(turn(kY, 0x20000)).findings(),
-              ElementsAre(breaks(Rule::kUninitialised)));
+              ElementsAre(breaks(Rule::kLayout), breaks(Rule::kUninitialised)));
 }
 
 TEST(Checker, ReadingLxThatNobodyWroteIsFound) {
