@@ -119,6 +119,8 @@ _FORMS = {
     aten.gather.default: _inside(decompositions.gather),
     aten._unique2.default: compaction.unique,
     aten.glu.default: _glu,
+    aten._weight_norm_interface.default: decompositions.weight_norm,
+    aten._weight_norm_interface_backward.default: decompositions.weight_norm_backward,
     aten._grouped_mm.default: decompositions.grouped_mm,
     aten.histc.default: _histc,
     aten.index_add.default: _inside(decompositions.index_add),

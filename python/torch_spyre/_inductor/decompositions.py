@@ -262,6 +262,19 @@ def native_group_norm(x, weight, bias, n, channels, positions, groups, eps):
     return out.to(x.dtype), mean.reshape(n, groups).to(x.dtype), rstd.reshape(n, groups).to(x.dtype)
 
 
+@_form(aten._weight_norm_interface.default)
+def weight_norm(v, g, dim=0):
+    if not _on_card(v) or v.numel() == 0:
+        return NotImplemented
+    norm = torch.sqrt((v * v).sum(gradients.all_but(v, dim), keepdim=True))
+    return v * (g / norm), norm
+
+
+@_form(aten._weight_norm_interface_backward.default)
+def weight_norm_backward(gradient, v, g, norm, dim):
+    return gradients.weight_norm(gradient, v, g, norm, dim) if _on_card(v) and v.numel() else NotImplemented
+
+
 @_form(aten.max.dim)
 def max_dim(x, dim, keepdim=False):
     return torch.amax(x, dim, keepdim), torch.argmax(x, dim, keepdim)

@@ -40,3 +40,13 @@ def layer_norm(gradient, x, normalized_shape, mean, rstd, weight, wanted):
         of_input = (slope - slope.mean(inner, keepdim=True) - normal * along) * rstd
     of_weight = total(gradient * normal) if wanted[1] and weight is not None else None
     return of_input, of_weight, total(gradient) if wanted[2] else None
+
+
+def all_but(x, dim: int) -> list[int]:
+    return [d for d in range(x.ndim) if d != dim % x.ndim]
+
+
+def weight_norm(gradient, v, g, norm, dim: int):
+    """Of the direction v and the length g of a weight v * g / norm(v)."""
+    along = (gradient * v).sum(all_but(v, dim), keepdim=True) / norm
+    return (gradient - v * (along / norm)) * (g / norm), along
