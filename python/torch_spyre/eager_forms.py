@@ -46,8 +46,6 @@ def _isin(elements, test_elements, *, assume_unique=False, invert=False):
 def _attention(*args, **kwargs):
     if not attention.supported(*args, **kwargs):
         return NotImplemented
-    import torch_spyre._inductor.customops  # noqa: F401
-
     return attention.attention(*args, **kwargs)
 
 
@@ -110,12 +108,6 @@ def _native_batch_norm(x, weight, bias, running_mean, running_var, training, mom
     return (out, mean, rstd) if training else (out, x.new_empty(0), x.new_empty(0))
 
 
-def _nll_loss_forward(x, target, weight, reduction, ignore_index):
-    if x.ndim == 2 and not _positions_fit(torch.where(target != ignore_index, target, 0), x.shape[1]):
-        return NotImplemented
-    return decompositions.nll_loss_forward(x, target, weight, reduction, ignore_index)
-
-
 _FORMS = {
     aten._native_multi_head_attention.default: encoder_layer.multi_head_attention,
     aten._transformer_encoder_layer_fwd.default: encoder_layer.transformer_encoder_layer,
@@ -128,6 +120,8 @@ _FORMS = {
     aten.gather.default: _inside(decompositions.gather),
     aten._unique2.default: compaction.unique,
     aten.glu.default: _glu,
+    aten._weight_norm_interface.default: decompositions.weight_norm,
+    aten._weight_norm_interface_backward.default: decompositions.weight_norm_backward,
     aten._grouped_mm.default: decompositions.grouped_mm,
     aten.histc.default: _histc,
     aten.index_add.default: _inside(decompositions.index_add),
@@ -141,7 +135,7 @@ _FORMS = {
     aten.native_group_norm.default: decompositions.native_group_norm,
     aten.native_layer_norm_backward.default: decompositions.native_layer_norm_backward,
     aten.nll_loss_backward.default: decompositions.nll_loss_backward,
-    aten.nll_loss_forward.default: _nll_loss_forward,
+    aten.nll_loss_forward.default: decompositions.nll_loss_forward,
     aten.roll.default: decompositions.roll,
     aten.scatter.src: _inside(decompositions.scatter),
     aten.scatter.value: _inside(decompositions.scatter),
@@ -259,6 +253,8 @@ def replace(op, form) -> None:
 
 
 def install() -> None:
+    import torch_spyre._inductor.customops  # noqa: F401 - operators that forms call
+
     _C.set_refused_forms({str(op._schema.name) + "." + op._overloadname: f for op, f in _WHERE_REFUSED.items()})
     _library.impl(aten._nested_tensor_from_mask_left_aligned.default, _packs_no_texts, "PrivateUse1")
     for op, form in forms().items():

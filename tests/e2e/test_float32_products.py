@@ -152,3 +152,17 @@ def test_gradients(compiled):
     assert not torch.spyre.metrics()["fallbacks"]
     for mine, expected in zip(on, gradients(x, w), strict=True):
         torch.testing.assert_close(mine.grad.cpu(), expected, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize("width,columns", [(64, 64), (64, 70), (128, 33)])
+def test_a_norm_and_a_product(width, columns, compiled):
+    """What a norm makes lies in its sticks as its input does; the parts that are multiplied are narrowed from it."""
+    x, weight, gain = rand(2, 5, width), rand(columns, width), rand(width)
+
+    def function(x, weight, gain):
+        normal = torch.nn.functional.layer_norm(x, [width], gain)
+        return torch.nn.functional.linear(normal, weight) + torch.nn.functional.rms_norm(x, [width], gain)[..., :1]
+
+    found = on_card(function, x, weight, gain, compiled=compiled)
+    torch.testing.assert_close(found.cpu(), function(x, weight, gain), rtol=1e-5, atol=1e-4)

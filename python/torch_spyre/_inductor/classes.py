@@ -2,6 +2,9 @@
 
 Comparisons of 16-bit values are the only ones whose operands the card repeats in every direction. Whole numbers up to
 1024 are exact in them, so a larger one is two numbers: 5000 is 4 and 904.
+
+Compiled programs call these as operators of their own (customops.py): indices come in 32 bits, and narrowed inside of a
+larger graph they would leave it in an order that nothing can be read beside.
 """
 
 import functools
@@ -39,11 +42,25 @@ def _equal(these, those):
     return functools.reduce(torch.logical_and, (a == b for a, b in zip(these, those, strict=True)))
 
 
-def of_each(index, classes: int):
-    """[..., classes]: whether an index means a class. [2, 0] of 3 is [[0, 0, 1], [1, 0, 0]]."""
-    return _equal([d.unsqueeze(-1) for d in _digits(index, classes)], _digits_of_all(classes, index.device))
+def _without(index, ignored: int, classes: int):
+    """The index with another number that is no class in place of the one that shall be none."""
+    return torch.where(index == ignored, -1, index) if 0 <= ignored < classes else index
 
 
-def by_class(index, classes: int):
+def check(index, classes: int, ignored: int) -> None:
+    host = index.cpu()
+    wrong = host[((host < 0) | (host >= classes)) & (host != ignored)]
+    if wrong.numel():
+        raise IndexError(f"Target {wrong[0].item()} is out of bounds.")  # PyTorch's words
+
+
+def of_each(index, classes: int, ignored: int = -1):
+    """[..., classes]: whether an index means a class. [2, 0] of 3 is [[0, 0, 1], [1, 0, 0]]; the ignored one none."""
+    digits = _digits(_without(index, ignored, classes), classes)
+    return _equal([d.unsqueeze(-1) for d in digits], _digits_of_all(classes, index.device))
+
+
+def by_class(index, classes: int, ignored: int = -1):
     """The same of one dimension, [classes, indices]."""
-    return _equal([d.unsqueeze(-1) for d in _digits_of_all(classes, index.device)], _digits(index, classes))
+    digits = _digits(_without(index, ignored, classes), classes)
+    return _equal([d.unsqueeze(-1) for d in _digits_of_all(classes, index.device)], digits)

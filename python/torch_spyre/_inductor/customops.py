@@ -7,6 +7,8 @@ lowering in ``lowering.py``. The two moments of a row (``exx2``) exist only on t
 import torch
 from torch.library import Library, register_autograd, register_fake
 
+from torch_spyre._inductor import classes
+
 _library = Library("spyre", "FRAGMENT")  # kept alive: operators go with it
 
 
@@ -68,6 +70,24 @@ def _checked_index(index, size: int):
 
 # The same index, of which every element is a position along a dimension of this size; a run with another one fails.
 _define("checked_index(Tensor index, int size) -> Tensor", lambda index, size: torch.empty_like(index), _checked_index)
+
+
+def _class_of_each(index, count: int, ignored: int):
+    classes.check(index, count, ignored)
+    return classes.of_each(index, count, ignored)
+
+
+# Which of so many classes every index means, along a last dimension or along a first one; the ignored one is none.
+_define(
+    "class_of_each(Tensor index, int classes, int ignored) -> Tensor",
+    lambda index, classes, ignored: index.new_empty(*index.shape, classes, dtype=torch.bool),
+    _class_of_each,
+)
+_define(
+    "by_class(Tensor index, int classes, int ignored) -> Tensor",
+    lambda index, classes, ignored: index.new_empty(classes, *index.shape, dtype=torch.bool),
+    classes.by_class,
+)
 
 
 def _padding_mask(columns: int, first: int, dtype, device):

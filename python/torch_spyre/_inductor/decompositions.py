@@ -318,6 +318,19 @@ def batch_norm_without_running(x, weight, bias, training, momentum, eps):
     return batch_norm_steps(x, weight, bias, None, None, training, momentum, eps)[:3]
 
 
+@_form(aten._weight_norm_interface.default)
+def weight_norm(v, g, dim=0):
+    if not _on_card(v) or v.numel() == 0:
+        return NotImplemented
+    norm = torch.sqrt((v * v).sum(gradients.all_but(v, dim), keepdim=True))
+    return v * (g / norm), norm
+
+
+@_form(aten._weight_norm_interface_backward.default)
+def weight_norm_backward(gradient, v, g, norm, dim):
+    return gradients.weight_norm(gradient, v, g, norm, dim) if _on_card(v) and v.numel() else NotImplemented
+
+
 @_form(aten.max.dim)
 def max_dim(x, dim, keepdim=False):
     return torch.amax(x, dim, keepdim), torch.argmax(x, dim, keepdim)
@@ -580,15 +593,16 @@ def embedding_dense_backward(gradient, indices, num_weights, padding_idx, scale_
 @_form(aten.nll_loss_forward.default)
 def nll_loss_forward(x, target, weight, reduction, ignore_index):
     """PyTorch's form replaces ignored classes before it looks them up. Here they are found nowhere."""
-    if not _on_card(x) or weight is not None or x.ndim != 2 or not classes.can_tell(*x.shape):
+    if not _on_card(x) or x.ndim != 2 or not classes.can_tell(*x.shape):
         return NotImplemented
-    kept = target != ignore_index
-    _existing(torch.where(kept, target, 0), x.shape[1])
-    meant = classes.of_each(torch.where(kept, target, -1), x.shape[1])
-    loss = -torch.where(meant, x, 0.0).sum(1)
+    meant = torch.ops.spyre.class_of_each(target, x.shape[1], ignore_index)
+    loss = -torch.where(meant, x if weight is None else x * weight, 0.0).sum(1)
     if reduction == 0:
         return loss, x.new_zeros(())
-    count = kept.sum().to(x.dtype)
+    if weight is None:
+        count = (target != ignore_index).sum().to(x.dtype)
+    else:
+        count = torch.where(meant, weight, 0.0).sum()
     return (loss.sum() / count if reduction == 1 else loss.sum()), count
 
 

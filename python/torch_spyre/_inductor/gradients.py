@@ -6,24 +6,20 @@ over places is a product with a matrix of zeros and ones, whose sums are wide, o
 
 import torch
 
-from torch_spyre._inductor import classes
-
 FLOATS = (torch.float16, torch.bfloat16, torch.float32)
 
 
 def embedding(gradient, indices, rows: int, padding_idx: int):
     """What the rows of a table gather: the gradients of all places that looked them up, but for the padding row's."""
-    index = indices.flatten()
-    index = torch.where(index == padding_idx, -1, index) if padding_idx >= 0 else index
-    width = gradient.shape[-1]
-    return torch.mm(classes.by_class(index, rows).to(gradient.dtype), gradient.reshape(-1, width))
+    places = torch.ops.spyre.by_class(indices.flatten(), rows, padding_idx)
+    return torch.mm(places.to(gradient.dtype), gradient.reshape(-1, gradient.shape[-1]))
 
 
 def nll_loss(gradient, x, target, weight, reduction: int, ignore_index: int, total_weight):
     """-gradient at the class that was meant, zero at all others; of a mean, a part of it."""
     gradient = gradient / total_weight if reduction == 1 else gradient
     gradient = gradient.unsqueeze(-1) if gradient.ndim else gradient
-    meant = classes.of_each(torch.where(target == ignore_index, -1, target), x.shape[1])
+    meant = torch.ops.spyre.class_of_each(target, x.shape[1], ignore_index)
     slope = -gradient if weight is None else -gradient * weight
     return torch.where(meant, slope, 0.0)
 
@@ -44,3 +40,13 @@ def layer_norm(gradient, x, normalized_shape, mean, rstd, weight, wanted):
         of_input = (slope - slope.mean(inner, keepdim=True) - normal * along) * rstd
     of_weight = total(gradient * normal) if wanted[1] and weight is not None else None
     return of_input, of_weight, total(gradient) if wanted[2] else None
+
+
+def all_but(x, dim: int) -> list[int]:
+    return [d for d in range(x.ndim) if d != dim % x.ndim]
+
+
+def weight_norm(gradient, v, g, norm, dim: int):
+    """Of the direction v and the length g of a weight v * g / norm(v)."""
+    along = (gradient * v).sum(all_but(v, dim), keepdim=True) / norm
+    return (gradient - v * (along / norm)) * (g / norm), along
