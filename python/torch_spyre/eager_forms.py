@@ -22,15 +22,19 @@ _ONE_BY_ONE_AT_MOST = 16  # as many as a model has tokens that end a text
 
 
 def _slice_scatter(x, src, dim=0, start=None, end=None, step=1):
+    """Beside one another, where the card can: no kernel writes a part of a stick and keeps the rest."""
+    if step == 1 and src.numel():
+        first, last, _ = slice(start, end).indices(x.shape[dim])
+        rest = x.narrow(dim, last, x.shape[dim] - last)
+        return torch.cat([x.narrow(dim, 0, first), src.to(x.dtype), rest], dim)
     out = x.clone()
     aten.slice.Tensor(out, dim, start, end, step).copy_(src)
     return out
 
 
 def _select_scatter(x, src, dim, index):
-    out = x.clone()
-    out.select(dim, index).copy_(src)
-    return out
+    index = index + x.shape[dim] if index < 0 else index
+    return _slice_scatter(x, src.unsqueeze(dim), dim, index, index + 1)
 
 
 def _isin(elements, test_elements, *, assume_unique=False, invert=False):
