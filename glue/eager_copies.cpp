@@ -95,6 +95,24 @@ Copies make_copies(const std::vector<at::Tensor>& tensors, std::span<const Opera
   return copies;
 }
 
+bool settle(const at::Tensor& tensor) {
+  if (tensor.numel() == 0 || !tensor.is_contiguous() || is_part(tensor) || lies_as_fresh(tensor, tensor.sizes())) {
+    return false;
+  }
+  const std::optional<at::Tensor> copy = copied(tensor, CopyForm::kPlain);
+  if (!copy || !lies_as_fresh(*copy, copy->sizes())) {
+    return false;
+  }
+  c10::StorageImpl& mine = *tensor.storage().unsafeGetStorageImpl();
+  c10::StorageImpl& fresh = *copy->storage().unsafeGetStorageImpl();
+  const size_t bytes = mine.nbytes();
+  c10::DataPtr taken = fresh.set_data_ptr(c10::DataPtr(nullptr, tensor.device()));
+  fresh.set_data_ptr_noswap(mine.set_data_ptr(std::move(taken)));
+  mine.set_nbytes(fresh.nbytes());
+  fresh.set_nbytes(bytes);
+  return true;
+}
+
 std::vector<c10::IValue> with_copies(std::span<const c10::IValue> arguments, const Copies& copies) {
   std::vector<c10::IValue> result;
   for (const c10::IValue& value : arguments) {

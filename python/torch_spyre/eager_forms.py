@@ -97,6 +97,14 @@ def _bincount(x, weights=None, minlength=0):
     return experts.counts(x, bins).to(torch.int64)
 
 
+def _pad_words(x, pad, value=0):
+    """32-bit elements move as pairs of halves, and so do zeros; another number is chosen where there was no element."""
+    if value == 0 or x.dtype not in (torch.float32, torch.int32, torch.int64):
+        return NotImplemented
+    outside = aten.constant_pad_nd(torch.zeros_like(x, dtype=torch.float16), pad, 1.0) != 0.0
+    return torch.where(outside, torch.full((), value, dtype=x.dtype, device=x.device), aten.constant_pad_nd(x, pad, 0))
+
+
 def _glu(x, dim=-1):
     values, gates = x.chunk(2, dim)
     return values * torch.sigmoid(gates) if values.shape == gates.shape else NotImplemented
@@ -157,6 +165,7 @@ _FORMS = {
 
 # Operators with a kernel of their own, for calls that it is refused for.
 _WHERE_REFUSED = {
+    aten.constant_pad_nd.default: _pad_words,
     aten.index.Tensor: eager_indexing.index,
 }
 
@@ -259,7 +268,7 @@ def replace(op, form) -> None:
 def install() -> None:
     import torch_spyre._inductor.customops  # noqa: F401 - operators that forms call
 
-    _C.set_refused_forms({str(op._schema.name) + "." + op._overloadname: f for op, f in _WHERE_REFUSED.items()})
+    _C.set_refused_forms({op.name(): form for op, form in _WHERE_REFUSED.items()})
     _library.impl(aten._nested_tensor_from_mask_left_aligned.default, _packs_no_texts, "PrivateUse1")
     for op, form in forms().items():
         _library.impl(op, _kernel(op, form), "PrivateUse1")

@@ -198,3 +198,33 @@ def test_what_optimizers_compute_beside_weights_of_linear_layers(shape, dtype):
             m.weight.grad = gradient * expanded + m.weight.detach().abs().mean()
             OPTIMIZERS[optimizer]([m.weight]).step()
         assert distance(card.weight, module.weight) < (1e-2 if dtype != torch.float32 else 1e-5)
+
+
+@pytest.mark.parametrize("shape", [(2, 12, 128), (3, 33), (64, 64)], ids=str)
+def test_gradients_that_lie_in_different_orders_add_up(shape):
+    """A norm as Llama has it: float32 between halves, read twice, so that its gradient is a sum made in place."""
+
+    def norm(x, weight):
+        wide = x.float()
+        normal = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-6)
+        return weight * normal.to(x.dtype)
+
+    check(weighted(norm, shape), [values(*shape), values(shape[-1], seed=1)], torch.float16, "eager")
+
+
+@pytest.mark.parametrize("shape", [(12, 128), (5, 70)], ids=str)
+def test_a_widened_tensor_takes_others_in_place(shape):
+    wide = values(*shape).to(torch.float16).to("spyre").float()
+    view, other = wide[1:], values(*shape, seed=1)
+    expected = wide.cpu() + other
+    assert wide.add_(other.to("spyre")) is wide
+    torch.testing.assert_close(wide.cpu(), expected, rtol=0, atol=0)
+    torch.testing.assert_close(view.cpu(), expected[1:], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.float32], ids=str)
+@pytest.mark.parametrize("shape", [(2, 12), (3, 32), (70,)], ids=str)
+def test_labels_are_padded_with_a_number(shape, dtype):
+    x = (values(*shape) * 100).to(dtype)
+    found = f.pad(x.to("spyre"), (1, 2), value=-100)
+    assert torch.equal(found.cpu(), f.pad(x, (1, 2), value=-100))
