@@ -220,6 +220,29 @@ def test_clamps_keep_nan_and_what_they_do_not_bound(dtype, way):
         assert (have[beyond].abs().float() > 8e9).all() and torch.equal(have[beyond] > 0, host[beyond] > 0)
 
 
+KINDS_OF_NUMBERS = {
+    "isnan": torch.isnan,
+    "isinf": torch.isinf,
+    "isfinite": torch.isfinite,
+    "isposinf": torch.isposinf,
+    "isneginf": torch.isneginf,
+    "nan_to_num": lambda t: torch.nan_to_num(t, 0.5, 100.0, -100.0),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", KINDS_OF_NUMBERS)
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_kinds_of_numbers_are_told_on_the_card(dtype, name, way):
+    for shape in ((6,), (5, 33), (2, 64)):
+        x = values(dtype, shape)
+        x.view(-1)[:6] = torch.tensor([INF, -INF, NAN, 1.0, -2.0, 0.0])
+        torch.spyre.reset_metrics()
+        have = way_of(KINDS_OF_NUMBERS[name], way)(x.to("spyre"))
+        assert not torch.spyre.metrics()["fallbacks"]
+        same(have, KINDS_OF_NUMBERS[name](x))
+
+
 def test_extremes_and_positions_see_nan_and_the_ends_of_16_bits():
     for dtype in (torch.float16, torch.bfloat16):
         rows = torch.zeros(4, 70, dtype=dtype)

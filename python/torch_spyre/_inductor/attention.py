@@ -11,6 +11,7 @@ import torch.nn.functional as F
 
 _KINDS = (torch.float16, torch.bfloat16, torch.float32)
 _STICK = 64  # elements; widened ones are folded by whole sticks only
+_LOWEST = -(2.0**32)  # of a mask in 16 bits: beside it scores vanish, and -inf is held as twice as much
 
 
 def supported(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False) -> bool:
@@ -44,14 +45,10 @@ def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,
     scores = torch.ops.spyre.batched_matmul_wide(query * scale, key.transpose(-2, -1))
     if is_causal:
         scores = scores + torch.ops.spyre.causal_mask(scores.shape[-2], scores.shape[-1], scores.dtype, scores.device)
-    allowed = attn_mask if attn_mask is not None and attn_mask.dtype == torch.bool else None
-    if allowed is not None and extra:
-        attn_mask = allowed = F.pad(allowed, (0, extra))
     scores = _masked(scores, attn_mask, keys, extra, query.dtype)
-    weights = torch.softmax(scores, dim=-1).to(query.dtype)
-    if allowed is not None:
-        weights = torch.where(allowed, weights, 0.0)  # a query that may see no key sees none, as in PyTorch
-    out = torch.ops.spyre.batched_matmul(weights, value)
+    out = torch.ops.spyre.batched_matmul(torch.softmax(scores, dim=-1).to(query.dtype), value)
+    nothing_allowed = _nothing_allowed(attn_mask)
+    out = out if nothing_allowed is None else torch.where(nothing_allowed, 0.0, out)
     return out.flatten(-4, -3) if groups > 1 else out
 
 
@@ -60,6 +57,19 @@ def _grouped(mask, shared: int, groups: int):
     if mask is None or mask.dim() < 3:
         return mask
     return mask.unflatten(-3, (shared, groups)) if mask.shape[-3] != 1 else mask.unsqueeze(-3)
+
+
+def _nothing_allowed(mask):
+    """Which rows a mask forbids whole, by False or -inf: PyTorch makes them zero.
+
+    In float16 -inf is held as a number far below finfo.min. In bfloat16 the two are held alike, and a row of either is
+    what it is for finfo.min: the mean.
+    """
+    if mask is None or mask.dtype == torch.bfloat16:
+        return None
+    if mask.dtype == torch.bool:
+        return torch.logical_not(mask.any(-1, keepdim=True))
+    return mask.amax(-1, keepdim=True) <= (-math.inf if mask.dtype == torch.float32 else _LOWEST)
 
 
 def _masked(scores, mask, keys: int, extra: int, kind):
@@ -72,9 +82,12 @@ def _masked(scores, mask, keys: int, extra: int, kind):
             return scores
         return scores + torch.ops.spyre.padding_mask(keys + extra, keys, kind, scores.device).to(scores.dtype)
     if mask.dtype == torch.bool:
+        mask = F.pad(mask, (0, extra)) if extra else mask
         return torch.where(mask, scores, torch.finfo(scores.dtype).min)
-    lowest = torch.finfo(torch.float16).min
-    if scores.dtype != kind:  # widened scores lie in another order than a float32 mask: it takes their way
-        mask = (mask.clamp_min(lowest) if mask.dtype == torch.float32 else mask).to(kind)
-    mask = F.pad(mask, (0, extra), value=lowest) if extra else mask
+    # Columns behind the last key lie below every number of a mask: a row of the smallest ones is their keys' mean.
+    if mask.dtype == torch.float32 and scores.dtype != kind:
+        mask = mask.clamp_min(_LOWEST).to(kind)  # widened scores lie in another order than a float32 mask: it takes their way
+    elif mask.dtype == torch.bfloat16 and extra:
+        mask = mask.clamp_min(_LOWEST)
+    mask = F.pad(mask, (0, extra), value=-math.inf) if extra else mask
     return scores + mask.to(scores.dtype)
