@@ -7,6 +7,7 @@
 #include <set>
 
 #include "spyre/graph/device_op.h"
+#include "spyre/layout/tile_axis.h"
 #include "spyre/passes/move_halves.h"
 
 namespace spyre {
@@ -34,12 +35,13 @@ struct Walk {
 std::optional<Walk> walk_of(const DeviceLayout& layout, int64_t reach) {
   if (layout.element_arrangement != ElementArrangement::STANDARD) return std::nullopt;
   const int64_t lanes = layout.device_size.back(), step = layout.stride_map.back();
+  const std::optional<size_t> tile = tile_axis(layout);
   Walk walk;
   int64_t row = step > 0 ? lanes : 1;
   int64_t next = step > 0 ? (reach + step - 1) / step : 1;
   for (size_t d = 0; d + 1 < layout.device_size.size(); ++d) {
     const int64_t size = layout.device_size[d], stride = layout.stride_map[d];
-    if (step > 0 && stride == step * lanes) {
+    if (d == tile) {
       row = size * lanes;
     } else if (size > 1 && stride > 0) {
       walk.add(fmt::format("d{}", d), size, stride);

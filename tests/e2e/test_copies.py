@@ -77,3 +77,15 @@ def test_woven_rows_seen_as_one(columns):
     assert torch.equal(flat.cpu(), x.view(-1, 1))
     column = stays_on_the_card(lambda: x.float().to("spyre").half().view(-1, 1) * torch.ones(1, 64).half().to("spyre"))
     assert torch.equal(column.cpu(), x.view(-1, 1).expand(-1, 64))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+@pytest.mark.parametrize("width", [16, 32, 64, 70])
+def test_a_part_of_rows_put_side_by_side(width, dtype):
+    """Two rows of 32 halves together are as long as a stick: one of them steps as far as sticks do."""
+    x = torch.randn(2, 8, width).to(dtype).to("spyre")
+
+    def part(x):
+        return torch.stack([x, torch.zeros_like(x)], 2).flatten(1, 2).narrow(1, 0, 15).contiguous()
+
+    assert torch.equal(part(x).cpu(), part(x.cpu()))
