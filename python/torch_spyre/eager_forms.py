@@ -13,7 +13,7 @@ import torch._decomp.decompositions as pytorchs
 from torch._prims_common.wrappers import _maybe_resize_out, _safe_copy_out
 
 from torch_spyre import _C, eager_indexing
-from torch_spyre._inductor import attention, compaction, decompositions, encoder_layer, experts
+from torch_spyre._inductor import attention, compaction, decompositions, encoder_layer, experts, gradients
 from torch_spyre._patches import sixteen_bits_stay
 
 aten = torch.ops.aten
@@ -97,6 +97,14 @@ def _bincount(x, weights=None, minlength=0):
     return experts.counts(x, bins).to(torch.int64)
 
 
+def _add_rows(x, indices, values, accumulate=False, unsafe=False):
+    if not accumulate or not gradients.can_add_rows(x, indices, values):
+        return NotImplemented
+    if not all(_positions_fit(torch.where(i < 0, i + n, i), n) for i, n in zip(indices, x.shape, strict=False)):
+        return NotImplemented
+    return x.copy_(gradients.rows_added(x, indices, values))
+
+
 def _pad_words(x, pad, value=0):
     """32-bit elements move as pairs of halves, and so do zeros; another number is chosen where there was no element."""
     if value == 0 or x.dtype not in (torch.float32, torch.int32, torch.int64):
@@ -165,6 +173,7 @@ _FORMS = {
 
 # Operators with a kernel of their own, for calls that it is refused for.
 _WHERE_REFUSED = {
+    aten._index_put_impl_.default: _add_rows,
     aten.constant_pad_nd.default: _pad_words,
     aten.index.Tensor: eager_indexing.index,
 }

@@ -89,3 +89,15 @@ def test_a_part_of_two_heads(part, tokens, dtype):
         on_card = x.to("spyre") if turned is x else x.to("spyre").transpose(1, 2)
         assert torch.equal(stays_on_the_card(lambda v=on_card: v[..., part].clone()).cpu(), turned[..., part])
         assert torch.equal(stays_on_the_card(lambda v=on_card: -v[..., part]).cpu(), -turned[..., part])
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+@pytest.mark.parametrize("width", [16, 32, 64, 70])
+def test_a_part_of_rows_put_side_by_side(width, dtype):
+    """Two rows of 32 halves together are as long as a stick: one of them steps as far as sticks do."""
+    x = torch.randn(2, 8, width).to(dtype).to("spyre")
+
+    def part(x):
+        return torch.stack([x, torch.zeros_like(x)], 2).flatten(1, 2).narrow(1, 0, 15).contiguous()
+
+    assert torch.equal(part(x).cpu(), part(x.cpu()))

@@ -77,6 +77,11 @@ def _class_of_each(index, count: int, ignored: int):
     return classes.of_each(index, count, ignored)
 
 
+def _by_class(index, count: int, ignored: int):
+    classes.check(index, count, ignored)
+    return classes.by_class(index, count, ignored)
+
+
 # Which of so many classes every index means, along a last dimension or along a first one; the ignored one is none.
 _define(
     "class_of_each(Tensor index, int classes, int ignored) -> Tensor",
@@ -86,7 +91,7 @@ _define(
 _define(
     "by_class(Tensor index, int classes, int ignored) -> Tensor",
     lambda index, classes, ignored: index.new_empty(classes, *index.shape, dtype=torch.bool),
-    classes.by_class,
+    _by_class,
 )
 
 

@@ -515,6 +515,8 @@ def index(x, indices):
 
 @_form(aten.index_put.default)
 def index_put(x, indices, values, accumulate=False):
+    if accumulate and _on_card(x) and gradients.can_add_rows(x, indices, values):
+        return gradients.rows_added(x, indices, values)
     places = _one_position_each(x, indices)
     if places is None or accumulate or values.dtype != x.dtype:
         return NotImplemented

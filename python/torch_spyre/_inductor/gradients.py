@@ -6,13 +6,38 @@ over places is a product with a matrix of zeros and ones, whose sums are wide, o
 
 import torch
 
+from torch_spyre._inductor import classes
+
 FLOATS = (torch.float16, torch.bfloat16, torch.float32)
+_NONE = -(2**31)  # an index that no tensor has
 
 
 def embedding(gradient, indices, rows: int, padding_idx: int):
     """What the rows of a table gather: the gradients of all places that looked them up, but for the padding row's."""
     places = torch.ops.spyre.by_class(indices.flatten(), rows, padding_idx)
     return torch.mm(places.to(gradient.dtype), gradient.reshape(-1, gradient.shape[-1]))
+
+
+def can_add_rows(x, indices, values) -> bool:
+    """Whether whole rows are named, by numbers for each of the first dimensions."""
+    numbers = all(i is not None and i.dtype in (torch.int32, torch.int64) for i in indices)
+    if not numbers or not indices or x.dtype not in FLOATS or values.dtype != x.dtype or x.numel() == 0:
+        return False
+    count = torch.broadcast_shapes(*(i.shape for i in indices)).numel()
+    return classes.can_tell(count, x.shape[: len(indices)].numel())
+
+
+def rows_added(x, indices, values):
+    """x with values added to the rows that indices name: what ``index_put`` that accumulates means."""
+    named = x.shape[: len(indices)]
+    indices = torch.broadcast_tensors(*indices)
+    place = None
+    for index, extent in zip(indices, named, strict=True):
+        index = torch.where(index < 0, index + extent, index)
+        place = index if place is None else place * extent + index
+    values = values.expand(*place.shape, *x.shape[len(indices) :]).reshape(place.numel(), -1)
+    places = torch.ops.spyre.by_class(place.flatten(), named.numel(), _NONE)
+    return x + torch.mm(places.to(x.dtype), values).view(x.shape)
 
 
 def nll_loss(gradient, x, target, weight, reduction: int, ignore_index: int, total_weight):
