@@ -152,3 +152,15 @@ def test_gradients(compiled):
     assert not torch.spyre.metrics()["fallbacks"]
     for mine, expected in zip(on, gradients(x, w), strict=True):
         torch.testing.assert_close(mine.grad.cpu(), expected, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("terms", [1, 64, 1008])
+def test_integer_products_are_exact_and_wrap_as_pytorchs(terms):
+    generator = torch.Generator().manual_seed(0)
+    for most in (100, 2**31 - 1):
+        a = torch.randint(-most, most, (3, terms), dtype=torch.int32, generator=generator)
+        b = torch.randint(-most, most, (terms, 5), dtype=torch.int32, generator=generator)
+        torch.spyre.reset_metrics()
+        found = a.to("spyre") @ b.to("spyre")
+        assert not torch.spyre.metrics()["fallbacks"]
+        assert torch.equal(found.cpu(), a @ b)
