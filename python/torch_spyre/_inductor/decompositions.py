@@ -117,7 +117,7 @@ def _on_card(x) -> bool:
 
 
 def wide(x):
-    """Norms take their statistics in float32: in 16 bits means and squares of ordinary rows cancel, overflow or vanish."""
+    """Norms take their statistics in float32: in 16 bits means and squares of rows cancel, overflow or vanish."""
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
