@@ -9,7 +9,6 @@ import functools
 import warnings
 
 import torch
-import torch._decomp.decompositions as pytorchs
 from torch._prims_common.wrappers import _maybe_resize_out, _safe_copy_out
 
 from torch_spyre import _C, eager_indexing

@@ -113,7 +113,7 @@ Operand far_logarithm(OpEmitter& emit, const Operand& x) {
   return choose(emit, emit.op("equal", {x, number(emit, 0, x)}), number(emit, -INFINITY, x), y);
 }
 
-// The error function up to 1, by its series, and its complement beyond: Abramowitz and Stegun 7.1.26.
+// The error function up to 1, by its series.
 Operand erf_below_one(OpEmitter& emit, const Operand& x) {
   constexpr int kTerms = 12;
   std::vector<double> coefficients;
@@ -124,13 +124,6 @@ Operand erf_below_one(OpEmitter& emit, const Operand& x) {
   }
   return multiply(emit, x, polynomial(emit, multiply(emit, x, x), coefficients));
 }
-Operand erfc_beyond_one(OpEmitter& emit, const Operand& size) {
-  const Operand t = emit.op("reciprocal", {add(emit, multiply(emit, size, 0.3275911), number(emit, 1, size))});
-  const Operand sum =
-      polynomial(emit, t, {1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592, 0});
-  return multiply(emit, sum, emit.op("exp", {emit.op("neg", {multiply(emit, size, size)})}));
-}
-
 // x = high + low, each of 12 bits (Veltkamp).
 struct Halves {
   Operand high, low;
@@ -139,6 +132,18 @@ Halves halves_of(OpEmitter& emit, const Operand& x) {
   const Operand scaled = multiply(emit, x, 4097);
   const Operand high = subtract(emit, scaled, subtract(emit, scaled, x));
   return {high, subtract(emit, x, high)};
+}
+
+// erfc(x) = t exp(p(t) - x^2), t = 1 / (1 + x / 2): p is a Chebyshev fit over 1 to 12, off by 6e-9; beyond there is
+// nothing left in fp32. The square of the first half of x is exact, and what is left of x^2 is small.
+Operand erfc_beyond_one(OpEmitter& emit, const Operand& given) {
+  const Operand size = clipped(emit, given, 0, 12), one = number(emit, 1, given);
+  const Operand t = emit.op("reciprocal", {add(emit, multiply(emit, size, 0.5), one)});
+  const Operand p = polynomial(emit, t, {-0.261979648702, 0.717998065304, -0.557233430725, 0.020736845306, -0.115343572415, 0.0845675672887, 0.375452232231, 0.999924195302, -1.26550846761});
+  const Halves x = halves_of(emit, size);
+  const Operand rest = subtract(emit, p, multiply(emit, x.low, add(emit, size, x.high)));
+  const Operand most = emit.op("exp", {emit.op("neg", {multiply(emit, x.high, x.high)})});
+  return multiply(emit, multiply(emit, t, emit.op("exp", {rest})), most);
 }
 
 // x - quotient * y without the rounding of the product; x itself where the quotient is zero, y infinite perhaps.

@@ -75,8 +75,8 @@ Operand integer_power(OpEmitter& emit, const Operand& x, int64_t exponent) {
   return result;
 }
 
-// A power that only the values decide about: of |x|, with the sign of x where the exponent is odd. A negative base with
-// a broken exponent has its own logarithm as the result, which is not a number.
+// A power that only the values decide about: of |x|, with the sign of x where the exponent is odd. A negative number with
+// a broken exponent has its own logarithm as the result, which is not a number; -inf has the power of its size.
 Result<Operand> power_of_both(OpEmitter& emit, const Operand& x, const Operand& y) {
   const Operand zero = number(emit, 0, x), one = number(emit, 1, x), two = number(emit, 2, x);
   const Operand log_size = logarithm(emit, emit.op("abs", {x})), log = logarithm(emit, x);
@@ -86,7 +86,8 @@ Result<Operand> power_of_both(OpEmitter& emit, const Operand& x, const Operand& 
   const Operand odd = emit.op("sub", {y, emit.op("mul", {pairs, two})});
   const Operand is_whole = emit.op("equal", {odd, emit.op("floor", {odd})});
   const Operand signed_size = emit.op("mul", {size, emit.op("sub", {one, emit.op("mul", {odd, two})})});
-  const Operand of_negative = emit.op("where3", {is_whole, signed_size, log});
+  const Operand broken = emit.op("where3", {emit.op("equal", {x, number(emit, -INFINITY, x)}), size, log});
+  const Operand of_negative = emit.op("where3", {is_whole, signed_size, broken});
   const Operand of_zero = emit.op("where3", {emit.op("greaterthan", {y, zero}), zero, number(emit, INFINITY, x)});
   Operand result = emit.op("where3", {emit.op("lesserthan", {x, zero}), of_negative, size});
   result = emit.op("where3", {emit.op("equal", {x, zero}), of_zero, result});
@@ -107,9 +108,14 @@ Result<Operand> power(OpEmitter& emit, const Operands& operands) {
   }
   // The exponent multiplies the error of the logarithm: in 16 bits little would be left.
   const Operand base = emit.hold(x, Held::kFp32), exponent = emit.hold(y, Held::kFp32);
-  if (!x.is_constant() && !y.is_constant()) return power_of_both(emit, base, exponent);
-  // Of a negative base this is not a number, as PyTorch's is for a broken exponent.
-  return emit.op("exp", {emit.op("mul", {exponent, logarithm(emit, base)})});
+  const bool may_be_negative = !x.is_constant() || x.value < 0;
+  const bool may_be_whole = !y.is_constant() || y.value == std::floor(y.value);
+  if (may_be_negative && may_be_whole) return power_of_both(emit, base, exponent);
+  // Of a negative number this is not a number, as PyTorch's is for a broken exponent; of -inf it is as of inf.
+  const Operand result = emit.op("exp", {emit.op("mul", {exponent, logarithm(emit, base)})});
+  if (!may_be_negative) return result;
+  const Operand end = number(emit, y.value > 0 ? INFINITY : 0, base);
+  return emit.op("where3", {emit.op("equal", {base, number(emit, -INFINITY, base)}), end, result});
 }
 
 // In 16 bits infinity is a large number: what reads back as one in float16, the end of the range in bfloat16.

@@ -105,7 +105,7 @@ FUNCTIONS = {
         functional.softplus, lambda x: mp.log1p(mp.exp(x)), spread(-9, 1.3), bounds(1.1, 14), "up to 20"
     ),
     "gelu": Function(
-        functional.gelu, _gelu, torch.cat([spread(-9, 0.4), spread(0.4, 2, (1,))]), bounds(1.1, 64), "above -2.5"
+        functional.gelu, _gelu, torch.cat([spread(-9, 0.4), spread(0.4, 2, (1,))]), bounds(1.1, 8), "above -2.5"
     ),
     "gelu_tanh": Function(
         lambda t: functional.gelu(t, approximate="tanh"), _gelu_tanh, spread(-9, 0.4), bounds(12, 12), "within 2.5"

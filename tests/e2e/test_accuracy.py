@@ -33,9 +33,21 @@ def test_the_ends_of_float32(name):
     x = torch.tensor(ENDS)
     if name in ("sin", "cos"):
         x = x[x.abs() < 1e6]
-    if name == "pow2.5":
-        x = x[x != -math.inf]  # which PyTorch makes inf, and a logarithm NaN
     torch.testing.assert_close(call(x.to("spyre")).cpu(), call(x), rtol=2e-6, atol=1e-37, equal_nan=True)
+
+
+@pytest.mark.parametrize("power", [2.5, -2.5, 65, 66, -65, 1e3])
+def test_powers_of_negative_numbers_and_infinities(power):
+    x = torch.tensor([-math.inf, -1.5, -1.0, -0.5, 0.5, 1.0, 1.5, math.inf])
+    torch.testing.assert_close((x.to("spyre") ** power).cpu(), x**power, rtol=3e-5, atol=1e-37, equal_nan=True)
+    exponents = torch.full_like(x, power)
+    found = (x.to("spyre") ** exponents.to("spyre")).cpu()
+    torch.testing.assert_close(found, x**power, rtol=3e-5, atol=1e-37, equal_nan=True)
+
+
+def test_powers_of_a_negative_constant():
+    y = torch.tensor([0.0, 1.0, 2.0, 3.0, -2.0, 0.5])
+    torch.testing.assert_close(((-2.0) ** y.to("spyre")).cpu(), (-2.0) ** y, rtol=3e-5, atol=0, equal_nan=True)
 
 
 ROUNDINGS = [torch.round, torch.floor, torch.ceil, torch.trunc]

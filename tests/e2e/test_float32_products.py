@@ -166,3 +166,15 @@ def test_a_norm_and_a_product(width, columns, compiled):
 
     found = on_card(function, x, weight, gain, compiled=compiled)
     torch.testing.assert_close(found.cpu(), function(x, weight, gain), rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("terms", [1, 64, 1008])
+def test_integer_products_are_exact_and_wrap_as_pytorchs(terms):
+    generator = torch.Generator().manual_seed(0)
+    for most in (100, 2**31 - 1):
+        a = torch.randint(-most, most, (3, terms), dtype=torch.int32, generator=generator)
+        b = torch.randint(-most, most, (terms, 5), dtype=torch.int32, generator=generator)
+        torch.spyre.reset_metrics()
+        found = a.to("spyre") @ b.to("spyre")
+        assert not torch.spyre.metrics()["fallbacks"]
+        assert torch.equal(found.cpu(), a @ b)

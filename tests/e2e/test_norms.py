@@ -53,8 +53,8 @@ def way_of(function, way):
     return function if way == "eager" else torch.compile(function, fullgraph=True, dynamic=False)
 
 
-# Results are rounded once from float32. There a row is centred twice, each time to 2^-24 of its spread; scale, weight and
-# bias add a rounding each.
+# Results are rounded once from float32. There a row is centred twice, each time to 2^-24 of its spread; scale, weight
+# and bias add a rounding each.
 PLACES = {torch.float16: 1.01, torch.bfloat16: 1.01, torch.float32: 16}
 
 

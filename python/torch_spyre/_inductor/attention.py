@@ -86,7 +86,9 @@ def _masked(scores, mask, keys: int, extra: int, kind):
         return torch.where(mask, scores, torch.finfo(scores.dtype).min)
     # Columns behind the last key lie below every number of a mask: a row of the smallest ones is their keys' mean.
     if mask.dtype == torch.float32 and scores.dtype != kind:
-        mask = mask.clamp_min(_LOWEST).to(kind)  # widened scores lie in another order than a float32 mask: it takes their way
+        mask = mask.clamp_min(_LOWEST).to(
+            kind
+        )  # widened scores lie in another order than a float32 mask: it takes their way
     elif mask.dtype == torch.bfloat16 and extra:
         mask = mask.clamp_min(_LOWEST)
     mask = F.pad(mask, (0, extra), value=-math.inf) if extra else mask

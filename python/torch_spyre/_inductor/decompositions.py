@@ -129,7 +129,7 @@ def _on_card(x) -> bool:
 
 
 def wide(x):
-    """Norms take their statistics in float32: in 16 bits means and squares of ordinary rows cancel, overflow or vanish."""
+    """Norms take their statistics in float32: in 16 bits means and squares of rows cancel, overflow or vanish."""
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
@@ -301,7 +301,13 @@ def batch_norm_steps(x, weight, bias, running_mean, running_var, training, momen
     found = steps(x - first, weight, bias, running_mean, running_var, training, momentum, eps, True)
     out, mean, rstd, running_mean, running_var = found
     first = first.squeeze(dims)
-    return out, mean + first, rstd, running_mean if running_mean is None else running_mean + momentum * first, running_var
+    return (
+        out,
+        mean + first,
+        rstd,
+        running_mean if running_mean is None else running_mean + momentum * first,
+        running_var,
+    )
 
 
 @_form(aten._native_batch_norm_legit_functional.default)
