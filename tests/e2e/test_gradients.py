@@ -74,6 +74,7 @@ CASES = {
     "rows": (lambda x, i: x[i], [values(7, 65), torch.tensor([[3, 0, -1], [6, 1, 3]])]),
     "single_elements": (lambda x, i: x[i, i + 2], [values(7, 65), torch.tensor([3, 0, -1, 3])]),
     "rows_of_rows": (lambda x, i: x[i, i[:, None] - 1], [values(5, 6, 33), torch.tensor([3, 0, 3, 1])]),
+    "columns": (lambda x, i: x[:, :, i], [values(2, 3, 5, 33), torch.tensor([-2, 0, -2])]),
     "embedding_padding": (lambda w, i: f.embedding(i, w, padding_idx=1), [values(33, 64), torch.tensor([3, 1, 3, 32])]),
     "embedding_large": (lambda w, i: f.embedding(i, w), [values(2100, 64), torch.tensor([2099, 1024, 0, 1024, 2047])]),
     "layer_norm": (lambda x, w, b: weighted(lambda *t: f.layer_norm(t[0], [65], *t[1:]), (3, 4, 65))(x, w, b),
