@@ -99,7 +99,8 @@ def _bincount(x, weights=None, minlength=0):
 def _add_rows(x, indices, values, accumulate=False, unsafe=False):
     if not accumulate or not gradients.can_add_rows(x, indices, values):
         return NotImplemented
-    if not all(_positions_fit(torch.where(i < 0, i + n, i), n) for i, n in zip(indices, x.shape, strict=False)):
+    named = [(i, n) for i, n in zip(indices, x.shape, strict=False) if i is not None]
+    if not all(_positions_fit(torch.where(i < 0, i + n, i), n) for i, n in named):
         return NotImplemented
     return x.copy_(gradients.rows_added(x, indices, values))
 

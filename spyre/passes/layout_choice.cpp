@@ -273,7 +273,9 @@ class BeamSearch {
       if (states.size() > options_.beam_width) states.resize(options_.beam_width);
     }
     const State& best = states.front();
-    if (best.cost >= kLastResort && !reads_unturnable()) return unturnable(best);
+    if (best.cost >= kLastResort && !reads_unturnable()) {
+      if (const Node* copy = copy_that_cannot_be_turned(best)) return unturnable(*copy);
+    }
     return choice_of(best);
   }
 
@@ -396,16 +398,22 @@ class BeamSearch {
     });
   }
 
-  // A kernel of its own can move what this graph cannot: the node that makes the result is refused.
-  Error unturnable(const State& best) const {
-    const Step* found = nullptr;
+  // The first copy that makes such a result, if any. What is computed in such a layout can only be had in it.
+  const Node* copy_that_cannot_be_turned(const State& best) const {
+    const Node* found = nullptr;
     for (const Step* step = best.steps.get(); step != nullptr; step = step->before.get()) {
-      const auto id = static_cast<size_t>(graph_.nodes[static_cast<size_t>(step->node)].target);
+      const Node& node = graph_.nodes[static_cast<size_t>(step->node)];
+      const auto id = static_cast<size_t>(node.target);
       const DeviceLayout& layout = candidates_[id][static_cast<size_t>(step->out)];
-      if (graph_.is_result(static_cast<BufferId>(id)) && cannot_be_turned(graph_.buffers[id], layout)) found = step;
+      if (!graph_.is_result(node.target) || !cannot_be_turned(graph_.buffers[id], layout)) continue;
+      if (device_op(node).op == "identity") found = &node;
     }
-    SPYRE_CHECK(found != nullptr, "only such results cost as much");
-    Error error = refused(graph_.nodes[static_cast<size_t>(found->node)]);
+    return found;
+  }
+
+  // A kernel of its own can move what this graph cannot.
+  static Error unturnable(const Node& copy) {
+    Error error = refused(copy);
     error.notes.emplace_back("its 32-bit result would have sticks that do not run along rows, which nobody can turn");
     return error;
   }

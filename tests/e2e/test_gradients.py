@@ -74,6 +74,7 @@ CASES = {
     "rows": (lambda x, i: x[i], [values(7, 65), torch.tensor([[3, 0, -1], [6, 1, 3]])]),
     "single_elements": (lambda x, i: x[i, i + 2], [values(7, 65), torch.tensor([3, 0, -1, 3])]),
     "rows_of_rows": (lambda x, i: x[i, i[:, None] - 1], [values(5, 6, 33), torch.tensor([3, 0, 3, 1])]),
+    "columns": (lambda x, i: x[:, :, i], [values(2, 3, 5, 33), torch.tensor([-2, 0, -2])]),
     "embedding_padding": (lambda w, i: f.embedding(i, w, padding_idx=1), [values(33, 64), torch.tensor([3, 1, 3, 32])]),
     "embedding_large": (lambda w, i: f.embedding(i, w), [values(2100, 64), torch.tensor([2099, 1024, 0, 1024, 2047])]),
     "layer_norm": (lambda x, w, b: weighted(lambda *t: f.layer_norm(t[0], [65], *t[1:]), (3, 4, 65))(x, w, b),
@@ -104,6 +105,8 @@ CASES = {
     "max_pool": (weighted(lambda x: f.max_pool2d(x, 3, 2, 1), (2, 4, 4, 5)), [values(2, 4, 8, 9)]),
     "average_pool": (weighted(lambda x: f.adaptive_avg_pool2d(x, 1), (2, 4, 1, 1)), [values(2, 4, 6, 5)]),
     "conv2d": convolution((2, 3, 9, 10), (5, 3, 3, 3), padding=1),
+    "patches_as_rows": (weighted(lambda x, w, b: f.conv2d(x, w, b, stride=8).flatten(2).transpose(1, 2) + 1.0, (2, 4, 32)),
+                        [values(2, 3, 16, 16), values(32, 3, 8, 8, seed=1), values(32, seed=2)]),
     "conv2d_patches": convolution((2, 3, 16, 16), (32, 3, 8, 8), stride=8),
     "conv2d_stride": convolution((2, 4, 9, 10), (6, 4, 3, 2), stride=(2, 3), padding=(1, 0), dilation=(1, 2)),
     "conv2d_alone": convolution((2, 6, 7, 9), (6, 1, 3, 3), padding=1, groups=6),
@@ -118,7 +121,10 @@ CASES = {
 @pytest.mark.parametrize("how", WAYS)
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("case", CASES)
-def test_gradients(case, dtype, how):
+def test_gradients(case, dtype, how, request):
+    if (case, dtype, how) == ("conv_transpose2d", torch.float32, "compiled"):
+        reason = "the product's right operand is left with sticks along its rows, and runs on the CPU"
+        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
     function, tensors = CASES[case]
     check(function, tensors, dtype, how)
 

@@ -562,6 +562,7 @@ def convolution_backward(
 ):
     if not _on_card(x) or not convolutions.supported(x, weight, stride, padding, dilation, transposed, output_padding):
         return NotImplemented
+    gradient = gradient.contiguous()
     how = stride, padding, dilation, groups
     of_image = of_weight = of_bias = None
     if output_mask[0] and transposed:

@@ -18,26 +18,40 @@ def embedding(gradient, indices, rows: int, padding_idx: int):
     return torch.mm(places.to(gradient.dtype), gradient.reshape(-1, gradient.shape[-1]))
 
 
+def _named(indices):
+    """How many dimensions come before those that are named by numbers, and the numbers, one tensor for each."""
+    first = next((d for d, index in enumerate(indices) if index is not None), len(indices))
+    return first, [index for index in indices[first:] if index is not None]
+
+
 def can_add_rows(x, indices, values) -> bool:
-    """Whether whole rows are named, by numbers for each of the first dimensions."""
-    numbers = all(i is not None and i.dtype in (torch.int32, torch.int64) for i in indices)
-    if not numbers or not indices or x.dtype not in FLOATS or values.dtype != x.dtype or x.numel() == 0:
+    """Whether elements are named by numbers for dimensions side by side, and can be told apart."""
+    first, named = _named(indices)
+    numbers = all(index.dtype in (torch.int32, torch.int64) for index in named)
+    together = all(index is None for index in indices[first + len(named) :])
+    if not named or not numbers or not together or x.dtype not in FLOATS or values.dtype != x.dtype or x.numel() == 0:
         return False
-    count = torch.broadcast_shapes(*(i.shape for i in indices)).numel()
-    return classes.can_tell(count, x.shape[: len(indices)].numel())
+    count = torch.broadcast_shapes(*(index.shape for index in named)).numel()
+    return classes.can_tell(count, x.shape[first : first + len(named)].numel())
 
 
 def rows_added(x, indices, values):
-    """x with values added to the rows that indices name: what ``index_put`` that accumulates means."""
-    named = x.shape[: len(indices)]
-    indices = torch.broadcast_tensors(*indices)
+    """x with values added where indices say: what ``index_put`` that accumulates means."""
+    first, named = _named(indices)
+    named = torch.broadcast_tensors(*named)
+    shape, after = named[0].shape, first + len(named)
+    extents = x.shape[first:after]
+    values = values.expand(*x.shape[:first], *shape, *x.shape[after:])
+    if first:  # what is named comes first
+        values = values.movedim(list(range(first, first + len(shape))), list(range(len(shape))))
+        rows = x.movedim(list(range(first, after)), list(range(len(named))))
+        return rows_added(rows, named, values).movedim(list(range(len(named))), list(range(first, after)))
     place = None
-    for index, extent in zip(indices, named, strict=True):
+    for index, extent in zip(named, extents, strict=True):
         index = torch.where(index < 0, index + extent, index)
         place = index if place is None else place * extent + index
-    values = values.expand(*place.shape, *x.shape[len(indices) :]).reshape(place.numel(), -1)
-    places = torch.ops.spyre.by_class(place.flatten(), named.numel(), _NONE)
-    return x + torch.mm(places.to(x.dtype), values).view(x.shape)
+    places = torch.ops.spyre.by_class(place.flatten(), extents.numel(), _NONE)
+    return x + torch.mm(places.to(x.dtype), values.reshape(place.numel(), -1)).view(x.shape)
 
 
 def nll_loss(gradient, x, target, weight, reduction: int, ignore_index: int, total_weight):
