@@ -48,3 +48,9 @@ def test_positions_of_their_own(shape, dtype):
 def test_a_position_that_does_not_exist():
     with pytest.raises(IndexError):
         numbers(torch.float32, 2, 12).to("spyre")[torch.tensor([0, 2]).to("spyre"), torch.tensor([0, 1]).to("spyre")]
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float16, torch.float32], ids=str)
+def test_rows_of_one_element(dtype):
+    x, places = torch.arange(2, 9).to(dtype)[:, None], torch.tensor([1, -1, 1, 0])
+    assert torch.equal(x.to("spyre")[places.to("spyre")].cpu(), x[places])

@@ -105,7 +105,7 @@ CASES = {
     "max_pool": (weighted(lambda x: f.max_pool2d(x, 3, 2, 1), (2, 4, 4, 5)), [values(2, 4, 8, 9)]),
     "average_pool": (weighted(lambda x: f.adaptive_avg_pool2d(x, 1), (2, 4, 1, 1)), [values(2, 4, 6, 5)]),
     "conv2d": convolution((2, 3, 9, 10), (5, 3, 3, 3), padding=1),
-    "patches_as_rows": (weighted(lambda x, w, b: f.conv2d(x, w, b, stride=8).flatten(2).transpose(1, 2) + 1.0, (2, 4, 32)),
+    "patches_as_rows": (weighted(lambda x, w, b: f.conv2d(x, w, b, stride=8).flatten(2).mT + 1.0, (2, 4, 32)),
                         [values(2, 3, 16, 16), values(32, 3, 8, 8, seed=1), values(32, seed=2)]),
     "conv2d_patches": convolution((2, 3, 16, 16), (32, 3, 8, 8), stride=8),
     "conv2d_stride": convolution((2, 4, 9, 10), (6, 4, 3, 2), stride=(2, 3), padding=(1, 0), dilation=(1, 2)),
