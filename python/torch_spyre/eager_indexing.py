@@ -12,7 +12,7 @@ import torch
 
 
 def index(x, indices):
-    """The meaning of ``x[indices]`` for two or more tensors of whole numbers, or for one of them and rows of one element;
+    """The meaning of ``x[indices]`` for two or more tensors of integers, or for one of them and rows of one element;
     other dimensions are kept."""
     dims = [d for d, i in enumerate(indices) if i is not None]
     if dims == [0] and x.ndim > 1 and x.shape[1:].numel() == 1 and x.numel() > 1:

@@ -27,7 +27,8 @@ def stays_on_the_card(function):
 )
 def test_rows_seen_as_other_rows(shape, seen_as, dtype):
     x = numbers(dtype, *shape)
-    found = stays_on_the_card(lambda: torch.empty(seen_as, dtype=dtype, device="spyre").copy_(x.to("spyre").view(seen_as)))
+    target = torch.empty(seen_as, dtype=dtype, device="spyre")
+    found = stays_on_the_card(lambda: target.copy_(x.to("spyre").view(seen_as)))
     assert torch.equal(found.cpu(), x.view(seen_as))
 
 
@@ -52,7 +53,9 @@ def test_widened_values_along_any_dimension(shape):
 
 
 @pytest.mark.parametrize("dtype", [torch.bool, torch.float16, torch.bfloat16, *WORDS], ids=str)
-@pytest.mark.parametrize("padding", [(0, 52), (3, 0), (0, 0, 1, 2), (1, 2, 3, 4), (-2, 5), (0, -12), (2, 2, -1, 0, 1, 1)], ids=str)
+@pytest.mark.parametrize(
+    "padding", [(0, 52), (3, 0), (0, 0, 1, 2), (1, 2, 3, 4), (-2, 5), (0, -12), (2, 2, -1, 0, 1, 1)], ids=str
+)
 def test_padding(padding, dtype):
     x = numbers(dtype, 2, 3, 12)
     found = stays_on_the_card(lambda: torch.nn.functional.pad(x.to("spyre"), padding))

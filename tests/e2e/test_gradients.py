@@ -12,7 +12,13 @@ from torch.nn import functional as f
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32)
 ALLOWED = {torch.float16: 2e-2, torch.bfloat16: 2e-2, torch.float32: 2e-4}
-WAYS = ("eager", "compiled")
+#: Compiling takes seconds for each; one type is quick enough for every run of the tests.
+RUNS = [
+    pytest.param(dtype, how, id=f"{how}-{dtype}", marks=[pytest.mark.full] if slow else [])
+    for how in ("eager", "compiled")
+    for dtype in FLOATS
+    for slow in [how == "compiled" and dtype != torch.float16]
+]
 
 
 @pytest.fixture(autouse=True)
@@ -118,8 +124,7 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("how", WAYS)
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("dtype, how", RUNS)
 @pytest.mark.parametrize("case", CASES)
 def test_gradients(case, dtype, how, request):
     if (case, dtype, how) == ("conv_transpose2d", torch.float32, "compiled"):
@@ -166,9 +171,8 @@ def train(model, optimizer, tokens, wanted, how):
     return losses
 
 
-@pytest.mark.parametrize("how", WAYS)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("dtype, how", RUNS)
 def test_training_steps(dtype, optimizer, how):
     torch.manual_seed(0)
     model = TinyLanguageModel()

@@ -49,8 +49,8 @@ def check(name, compile_it):
     assert found[:, 9].tolist() == expected[:, 9].tolist()
 
 
-# Gemma, Granite, Llama, Mistral and Qwen2: keys of two heads of 32 elements share a stick, beside cosines in the order that
-# narrowing left.
+# Gemma, Granite, Llama, Mistral and Qwen2: keys of two heads of 32 elements share a stick, beside cosines in the order
+# that narrowing left.
 @pytest.mark.parametrize("name", sorted(CONFIGS))
 def test_eager(name):
     check(name, compile_it=False)

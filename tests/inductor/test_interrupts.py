@@ -6,8 +6,8 @@ import sys
 import pytest
 
 # Each names a function, or a module that is being imported, that Ctrl-C ends the first time. PyTorch's functions are
-# ended when they are called for the card. None lies inside the import of torch._dynamo: Python leaves a package whose own
-# import is ended without some of its modules, with or without a card, and that is not ours to mend.
+# ended when they are called for the card. None lies inside the import of torch._dynamo: Python leaves a package whose
+# own import is ended without some of its modules, with or without a card, and that is not ours to mend.
 MOMENTS = [
     "import torch._inductor.scheduler",
     "import torch_spyre._inductor.scheduling",

@@ -170,7 +170,7 @@ def _norm_in_steps(centred, dims, weight, bias, eps):
 
 @_form(aten.native_layer_norm_backward.default)
 def native_layer_norm_backward(gradient, x, normalized_shape, mean, rstd, weight, bias, wanted):
-    if not _on_card(x):
+    if not _on_card(x) or x.numel() == 0:
         return NotImplemented
     outer = x.dim() - len(normalized_shape)
     dims = list(range(outer, x.dim()))
@@ -620,13 +620,6 @@ def nll_loss_backward(gradient, x, target, weight, reduction, ignore_index, tota
     if not _on_card(x) or x.ndim != 2 or not classes.can_tell(x.shape[0], x.shape[1]):
         return NotImplemented
     return gradients.nll_loss(gradient, x, target, weight, reduction, ignore_index, total_weight)
-
-
-@_form(aten.native_layer_norm_backward.default)
-def native_layer_norm_backward(gradient, x, normalized_shape, mean, rstd, weight, bias, output_mask):
-    if not _on_card(x) or x.numel() == 0:
-        return NotImplemented
-    return gradients.layer_norm(gradient, x, normalized_shape, mean, rstd, weight, output_mask)
 
 
 @_form(aten._scaled_dot_product_fused_attention_overrideable.default)

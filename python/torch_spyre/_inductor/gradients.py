@@ -63,24 +63,6 @@ def nll_loss(gradient, x, target, weight, reduction: int, ignore_index: int, tot
     return torch.where(meant, slope, 0.0)
 
 
-def layer_norm(gradient, x, normalized_shape, mean, rstd, weight, wanted):
-    """Of the input, the weight and the bias; None for what is not wanted."""
-    outer = list(range(x.ndim - len(normalized_shape)))
-    inner = list(range(len(outer), x.ndim))
-
-    def total(values):
-        return values.sum(outer) if outer else values.clone()
-
-    normal = (x - mean) * rstd
-    of_input = None
-    if wanted[0]:
-        slope = gradient if weight is None else gradient * weight
-        along = (slope * normal).mean(inner, keepdim=True)
-        of_input = (slope - slope.mean(inner, keepdim=True) - normal * along) * rstd
-    of_weight = total(gradient * normal) if wanted[1] and weight is not None else None
-    return of_input, of_weight, total(gradient) if wanted[2] else None
-
-
 def all_but(x, dim: int) -> list[int]:
     return [d for d in range(x.ndim) if d != dim % x.ndim]
 
