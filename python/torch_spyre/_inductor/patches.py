@@ -137,7 +137,7 @@ def _compile_for_the_card() -> None:
     module.compile_fx = compile_fx
 
 
-_PRODUCTS_IN_PLACE = {"mul_", operator.imul, torch.ops.aten.mul_.Tensor, torch.ops.aten.mul_.Scalar}
+_PRODUCTS_IN_PLACE = {"mul_", "__imul__", operator.imul, torch.ops.aten.mul_.Tensor, torch.ops.aten.mul_.Scalar}
 
 
 def _check_products_in_place(model) -> None:
