@@ -124,12 +124,26 @@ CASES = {
 }  # fmt: skip
 
 
+#: What still leaves the card, by reason.
+NOT_YET = {
+    "the product's right operand is left with sticks along its rows": lambda case, dtype, how: (
+        (case, dtype, how) == ("conv_transpose2d", torch.float32, "compiled")
+    ),
+    "no kernel copies rows that lie two apart": lambda case, dtype, how: (
+        case in ("max_pool", "conv2d_stride", "conv_transpose1d_groups")
+    ),
+    "indices of two tables are added with sticks along other dimensions": lambda case, dtype, how: (
+        (case, how) == ("rows_of_rows", "compiled")
+    ),
+}
+
+
 @pytest.mark.parametrize("dtype, how", RUNS)
 @pytest.mark.parametrize("case", CASES)
 def test_gradients(case, dtype, how, request):
-    if (case, dtype, how) == ("conv_transpose2d", torch.float32, "compiled"):
-        reason = "the product's right operand is left with sticks along its rows, and runs on the CPU"
-        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+    for reason, known in NOT_YET.items():
+        if known(case, dtype, how):
+            request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
     function, tensors = CASES[case]
     check(function, tensors, dtype, how)
 
