@@ -156,6 +156,11 @@ def _norm_of_rows(centred, weight, bias, eps):
     return torch.ops.spyre.layernormnorm(centred, moments, rstd, weight, bias), rstd
 
 
+def _at_least_held(eps, dtype):
+    """An eps that the dtype would hold as zero is the smallest it holds; a negative one is the caller's business."""
+    return max(eps, _SMALLEST.get(dtype, 0.0)) if eps >= 0 else eps
+
+
 def _centred(rows, dims):
     return rows - rows.mean(dims, keepdim=True)
 
@@ -282,7 +287,7 @@ def native_group_norm(x, weight, bias, n, channels, positions, groups, eps):
     centred = rows - mean
     for _ in range(2):
         centred = _centred(centred, [2, 3])
-    rstd = torch.rsqrt(centred.square().mean([2, 3], keepdim=True) + max(eps, _SMALLEST.get(x.dtype, 0.0)))
+    rstd = torch.rsqrt(centred.square().mean([2, 3], keepdim=True) + _at_least_held(eps, x.dtype))
     out = (centred * rstd).reshape(x.shape)
     shape = [1, channels] + [1] * (x.ndim - 2)
     out = out if weight is None else out * weight.reshape(shape)
