@@ -9,6 +9,7 @@
 #include "spyre/passes/layout_candidates.h"
 #include "spyre/passes/move_elements.h"
 #include "spyre/passes/move_halves.h"
+#include "spyre/passes/pad_steps.h"
 #include "spyre/passes/whole_converted_rows.h"
 
 namespace spyre {
@@ -210,10 +211,14 @@ Status assign_layouts(Graph& graph, const LayoutSearchOptions& options) {
   // order.
   const bool weaves = widens(graph) || reads_woven_ragged_rows(graph);
   if (weaves && assign_rows(graph, options, Weaving::kByCopies).ok()) return Status();
-  const auto takes = [&](std::optional<Graph> other) {
-    const bool fits = other && assign_rows(*other, options, Weaving::kByNarrowing).ok();
-    if (fits) graph = std::move(*other);
-    return fits;
+  const auto fits = [&](std::optional<Graph> other) {
+    const bool laid_out = other && assign_rows(*other, options, Weaving::kByNarrowing).ok();
+    if (laid_out) graph = std::move(*other);
+    return laid_out;
+  };
+  if (fits(pad_steps(graph))) return Status();
+  const auto takes = [&](const std::optional<Graph>& other) {
+    return other && (fits(other) || fits(pad_steps(*other)));
   };
   const std::optional<Graph> halves = in_halves(graph);
   if (takes(halves)) return Status();

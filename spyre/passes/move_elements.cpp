@@ -61,11 +61,11 @@ class ElementMover {
   std::optional<Graph> run() {
     std::vector<Node> nodes = std::move(graph_.nodes);
     graph_.nodes.clear();
+    for (const Node& node : nodes) filled_[node.target] += points_of(node);
     for (const Node& node : nodes) {
       if (!move(node)) return std::nullopt;
     }
     for (const auto& [target, way] : written_) {
-      if (way.filled != way.walk.elements) return std::nullopt;  // a part of it keeps what it has
       append(way.walk.loops, {way.elements, way.walk.index}, {target, way.walk.index});
     }
     return std::move(graph_);
@@ -75,21 +75,29 @@ class ElementMover {
   struct Way {
     Walk walk;
     BufferId elements = -1;
-    int64_t filled = 0;
   };
+
+  static int64_t points_of(const Node& node) {
+    int64_t count = 1;
+    for (const Loop& loop : node.loops) count *= loop.extent;
+    return count;
+  }
 
   bool move(const Node& node) {
     const DeviceOp op = device_op(node);
     const BufferId from = op.inputs[0].buffer, to = op.output.buffer;
     const bool plain = op.op == "identity" && op.inputs.size() == 1 && op.indices.empty();
     if (!plain || written_.contains(from) || graph_.buffers[static_cast<size_t>(from)].fill) return false;
+    const bool first = !written_.contains(to);
     if (!way_of(read_, from) || !way_of(written_, to)) return false;
     const Way& source = read_[from];
     if (spread_.insert(from).second) append(source.walk.loops, {from, source.walk.index}, {source.elements, source.walk.index});
-    int64_t count = 1;
-    for (const Loop& loop : node.loops) count *= loop.extent;
-    written_[to].filled += count;
-    append(node.loops, {source.elements, op.inputs[0].index}, {written_[to].elements, op.output.index});
+    const Way& target = written_[to];
+    if (first && filled_[to] != target.walk.elements) {  // a part of it keeps what it has
+      if (!graph_.buffers[static_cast<size_t>(to)].is_input) return false;
+      append(target.walk.loops, {to, target.walk.index}, {target.elements, target.walk.index});
+    }
+    append(node.loops, {source.elements, op.inputs[0].index}, {target.elements, op.output.index});
     return true;
   }
 
@@ -116,6 +124,7 @@ class ElementMover {
 
   Graph graph_;
   std::map<BufferId, Way> read_, written_;
+  std::map<BufferId, int64_t> filled_;  // elements that are written
   std::set<BufferId> spread_;  // read into its single elements already
 };
 

@@ -16,8 +16,8 @@
 /// elements only.
 namespace spyre {
 
-/// The graph with its copies made that way; none where it does something else than copy whole results, or with more than
-/// 2^20 elements. Arguments keep their sticks. Needs select-ops.
+/// The graph with its copies made that way; none where it does something else than copy, or with more than 2^20 elements.
+/// Of an input that is written in part the rest comes along. Arguments keep their sticks. Needs select-ops.
 std::optional<Graph> by_elements(const Graph& graph);
 
 }  // namespace spyre
