@@ -262,10 +262,20 @@ std::optional<at::Tensor> index_by_mask(Recipe recipe, Arguments args) {
 
 std::optional<at::Tensor> by_element(Recipe recipe, Arguments args) {
   const bool writes = recipe == &index_put;
+  const at::Tensor& x = args[0].toTensor();
+  if (recipe == &index_select && args.size() == 3 && x.dim() > 0 && x.numel() > 0) {
+    const at::Tensor& places = args[2].toTensor();
+    const int64_t dim = args[1].toInt();
+    if (x.numel() != x.size(dim) || places.numel() == 0 || x.scalar_type() == c10::kBool) {
+      return std::nullopt;
+    }
+    std::vector<int64_t> size = x.sizes().vec();
+    size[static_cast<size_t>(dim < 0 ? dim + x.dim() : dim)] = places.numel();
+    return at::gather(x.flatten(), 0, places.to(c10::kLong)).view(size);
+  }
   if (recipe != &index && !writes) {
     return std::nullopt;
   }
-  const at::Tensor& x = args[0].toTensor();
   const Result<OneIndex> found = one_index(args[1]);
   if (x.dim() != 1 || x.numel() == 0 || !found.ok() || found.value().positions.numel() == 0) {
     return std::nullopt;

@@ -104,3 +104,43 @@ def test_a_part_of_rows_put_side_by_side(width, dtype):
         return torch.stack([x, torch.zeros_like(x)], 2).flatten(1, 2).narrow(1, 0, 15).contiguous()
 
     assert torch.equal(part(x).cpu(), part(x.cpu()))
+
+
+STEPS = {
+    "rows": lambda x: x[:, ::2],
+    "rows of rows": lambda x: x[::3, 1::2],
+    "columns": lambda x: x[..., ::2],
+    "columns from inside a stick": lambda x: x[..., 1::3],
+    "both": lambda x: x[:, ::2, ::2],
+    "part of a stick": lambda x: x[..., 3:23],
+    "one element": lambda x: x[2, 3, 4],
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bool, *WORDS], ids=str)
+@pytest.mark.parametrize("shape", [(4, 9, 25), (4, 10, 65), (5, 7, 64)], ids=str)
+@pytest.mark.parametrize("steps", STEPS)
+def test_steps_over_rows_and_columns(steps, shape, dtype):
+    """No dimension needs to be a multiple of the step, and what is between the steps stays when they are written."""
+    view = STEPS[steps]
+    x = numbers(torch.int64, *shape).remainder(1000).to(dtype)
+    on_card = x.to("spyre")
+    assert torch.equal(stays_on_the_card(lambda: view(on_card).contiguous()).cpu(), view(x))
+    new = view(x).flip(0) + 1 if view(x).ndim else x[0, 0, 1]
+    moved = new.to("spyre")
+    stays_on_the_card(lambda: view(on_card).copy_(moved))
+    view(x).copy_(new)
+    assert torch.equal(on_card.cpu(), x)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.int64], ids=str)
+@pytest.mark.parametrize("shape", [(2,), (65,), (1, 65), (3, 65), (3, 33), (129, 2)], ids=str)
+def test_flip_and_selection_along_any_dimension(shape, dtype):
+    x = numbers(dtype, *shape)
+    torch.spyre.reset_metrics()
+    on_card = x.to("spyre")
+    for dim in range(x.ndim):
+        assert torch.equal(on_card.flip(dim).cpu(), x.flip(dim))
+        places = torch.tensor([0, -1, 1]).remainder(shape[dim])
+        assert torch.equal(on_card.index_select(dim, places.to("spyre")).cpu(), x.index_select(dim, places))
+    assert not torch.spyre.metrics()["fallbacks"]

@@ -449,14 +449,18 @@ def one_hot(index, num_classes=-1):
 
 @_form(aten.flip.default)
 def flip(x, dims):
-    """Rows are gathered last to first. Along the only dimension there are no rows."""
+    """Rows are gathered last to first; along the only dimension there are no rows, and elements are."""
     if x.ndim == 0:
         return x.clone()
-    if not _on_card(x) or x.ndim < 2 or x.numel() == 0:
+    if not _on_card(x) or x.numel() == 0:
         return NotImplemented
     for dim in dims:
         last = x.shape[dim] - 1
-        x = x.index_select(dim, last - torch.arange(last + 1, device=x.device))
+        places = last - torch.arange(last + 1, device=x.device)
+        if x.numel() == x.shape[dim]:
+            x = x.flatten().gather(0, places).view(x.shape)
+        else:
+            x = x.index_select(dim, places)
     return x if dims else x.clone()
 
 
