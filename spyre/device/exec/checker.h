@@ -113,6 +113,7 @@ class Checker {
   void check_against_region(const BoundOp& bound, int tensor);
   Input check_input(const BoundOp& bound, int tensor);
   std::optional<Box> without_gap(const BoundOp& bound, int tensor, int core) const;
+  std::optional<Box> without_odd_end(const BoundOp& bound, int tensor, int core);
   void check_found(const BoundOp& bound, int tensor, int core, const StickRun& hull,
                    const std::vector<uint32_t>& found);
   void check_clobber(const BoundOp& bound, int tensor, int core, const std::vector<uint32_t>& found);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "spyre/device/exec/checker.h"
 #include "spyre/device/exec/checker_parts.h"
@@ -55,6 +56,36 @@ std::optional<Box> Checker::without_gap(const BoundOp& bound, int tensor, int co
   return smaller && !filled ? std::optional(box) : std::nullopt;
 }
 
+/// The part of an input that narrowing wants of it: pairs of sticks become one, and of an odd number of them the last
+/// has no partner. Nothing where the partner is there: the same writer wrote both.
+std::optional<Box> Checker::without_odd_end(const BoundOp& bound, int tensor, int core) {
+  const Tensor& t = bound.tensors[tensor];
+  if (bound.op->info->name != "fp32todl16" || !is_plain(t)) {
+    return std::nullopt;
+  }
+  const auto stick = std::ranges::find_if(t.dims, [](const TensorDim& dim) { return dim.per_stick > 1; });
+  Box box = touched_box(bound, tensor, core);
+  if (stick == t.dims.end() || box.upper[stick->dim] - box.lower[stick->dim] < 2 * stick->per_stick) {
+    return std::nullopt;
+  }
+  box.upper[stick->dim] -= stick->per_stick;
+  const auto writers = [&](int64_t lower, int64_t upper) {
+    Box part = box;
+    part.lower[stick->dim] = lower;
+    part.upper[stick->dim] = upper;
+    std::set<uint32_t> found;
+    for (const StickRun& run : footprint(bound, tensor, core, part)) {
+      shadow(t.residence, bound.op->cores[core].core)
+          .for_each_run(run.first, run.count, [&](uint32_t number, int64_t, int64_t) { found.insert(number); });
+    }
+    return found;
+  };
+  const int64_t end = box.upper[stick->dim];
+  const std::set<uint32_t> last = writers(end - stick->per_stick, end), partner = writers(end, end + stick->per_stick);
+  const bool shared = std::ranges::any_of(partner, [&](uint32_t number) { return number != 0 && last.contains(number); });
+  return shared ? std::nullopt : std::optional(box);
+}
+
 Checker::Input Checker::check_input(const BoundOp& bound, int tensor) {
   const Tensor& t = bound.tensors[tensor];
   Input input{.logical = std::vector<int64_t>(bound.dims(), kNoPadding)};
@@ -70,7 +101,11 @@ Checker::Input Checker::check_input(const BoundOp& bound, int tensor) {
     if (sticks.empty() || shared) {
       continue;
     }
-    if (const std::optional<Box> box = without_gap(bound, tensor, core)) {
+    std::optional<Box> box = without_gap(bound, tensor, core);
+    if (!box) {
+      box = without_odd_end(bound, tensor, core);
+    }
+    if (box) {
       sticks = footprint(bound, tensor, core, *box);
       gap = true;
       const Box touched = touched_box(bound, tensor, core);
