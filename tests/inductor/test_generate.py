@@ -59,3 +59,9 @@ def test_eager(name):
 @pytest.mark.parametrize("name", ["granite", "llama"])
 def test_compiled(name):
     check(name, compile_it=True)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", sorted(set(CONFIGS) - {"granite", "llama"}))
+def test_compiled_others(name):
+    check(name, compile_it=True)

@@ -314,6 +314,11 @@ def test_compiled_selection_is_the_cpus(both, name):
     assert both.texts, "nothing was compiled for the card"
 
 
+def test_32_bit_values_are_sorted_exactly(both):
+    both.check(lambda x: x.sort()[0], torch.randn(2, 100), rtol=0, atol=0)
+    both.check(lambda x: x.topk(2), torch.tensor([[2**24, 2**24 + 1, 5]]), rtol=0, atol=0)
+
+
 def test_running_sums_have_the_bits_of_their_type(both):
     both.check(lambda x: x.cumsum(-1), torch.rand(2, 300), rtol=1e-6, atol=1e-6)
     both.check(lambda x: x.cumsum(0), torch.rand(70, 3, 64), rtol=1e-6, atol=1e-6)

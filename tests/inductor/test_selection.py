@@ -87,5 +87,5 @@ def test_images_take_the_place_of_tokens():
 
 def test_too_few_sources_are_pytorchs_error():
     x, mask = torch.zeros(4), torch.ones(4, dtype=torch.bool)
-    with pytest.raises(RuntimeError, match="umber of elements of source"):
+    with pytest.raises(RuntimeError, match="Number of elements of source < number of ones in mask"):
         x.to("spyre").masked_scatter(mask.to("spyre"), torch.zeros(3).to("spyre"))

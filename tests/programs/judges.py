@@ -72,7 +72,7 @@ def first_difference(name: str, found, expected, allowed, lenient: bool) -> str:
     good = (f == e) | (f.isnan() & e.isnan()) | ((f - e).abs() <= allowed)
     if lenient:
         good |= e.isnan()  # infinities that meet; the card's large numbers are numbers
-        good |= (e.abs() > LIMIT.get(expected.dtype, 6.0e4)) & ~f.isnan()
+        good |= (e.abs() > LIMIT.get(expected.dtype, 6.0e4)) & (~f.isnan() | e.isinf())  # one symbol for both
     if bool(good.all()):
         return ""
     wrong = (~good).nonzero()
