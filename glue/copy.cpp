@@ -1,5 +1,6 @@
 // Copies between the host and a card, within a card and between cards. `copy_`, `.to`, `.cpu` all end here.
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/ExpandUtils.h>
 #include <ATen/ops/_copy_from.h>
@@ -228,6 +229,12 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blo
   if (self.sizes() != dst.sizes()) {
     return copy_from(self.expand(dst.sizes()), dst, non_blocking);
   }
+  at::assert_no_internal_overlap(dst);
+  if (self.is_alias_of(dst) && self.storage_offset() == dst.storage_offset() && self.strides() == dst.strides() &&
+      self.scalar_type() == dst.scalar_type()) {
+    return dst;  // x[1:] += 1 ends with a copy of x[1:] onto itself
+  }
+  at::assert_no_partial_overlap(dst, self);
   if (is_storage_bytes(self) || is_storage_bytes(dst)) {
     copy_storage_bytes(self, dst);
   } else if (is_spyre(self) && is_spyre(dst)) {

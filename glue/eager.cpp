@@ -1,6 +1,7 @@
 #include "glue/eager.h"
 
 #include <ATen/ExpandUtils.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
@@ -326,6 +327,23 @@ std::vector<at::Tensor> execute(const EagerPlan& plan, const EagerCall& call, c1
   return results;
 }
 
+/// Whether every element of the result depends on its own operands only, and PyTorch says so of overlapping ones.
+bool writes_each_element(Recipe recipe) {
+  return recipe != &fill_masked && recipe != &add_matmul && recipe != &triangle && recipe != &index_copy &&
+         recipe != &index_put;
+}
+
+/// As PyTorch's own in-place operators do: raises where one element would be written twice, or read after it was.
+void check_overlap(const EagerCall& call) {
+  for (const int position : call.written) {
+    const at::Tensor& written = call.tensors[static_cast<size_t>(position)];
+    at::assert_no_internal_overlap(written);
+    for (const at::Tensor& read : call.tensors) {
+      at::assert_no_partial_overlap(written, read);
+    }
+  }
+}
+
 RefusedForm& refused_form() {
   static auto* form = new RefusedForm;  // never destroyed: it holds Python objects
   return *form;
@@ -341,6 +359,9 @@ class EagerOperator final : public c10::OperatorKernel {
       const size_t count = op.schema().arguments().size();
       const Arguments arguments(stack->data() + (stack->size() - count), count);
       const EagerCall call = read_call(op.schema(), arguments);
+      if (!row_.functional.empty() && writes_each_element(row_.recipe)) {
+        check_overlap(call);
+      }
       if (!eager_enabled()) {
         cpu_fallback(op, stack, kEagerIsOff);
         return;

@@ -260,22 +260,31 @@ std::optional<at::Tensor> index_by_mask(Recipe recipe, Arguments args) {
   return x.index_select(0, at::masked_select(rows, mask));
 }
 
-std::optional<at::Tensor> by_element(Recipe recipe, Arguments args) {
-  const bool writes = recipe == &index_put;
-  const at::Tensor& x = args[0].toTensor();
-  if (recipe == &index_select && args.size() == 3 && x.dim() > 0 && x.numel() > 0) {
-    const at::Tensor& places = args[2].toTensor();
-    const int64_t dim = args[1].toInt();
-    if (x.numel() != x.size(dim) || places.numel() == 0 || x.scalar_type() == c10::kBool) {
-      return std::nullopt;
-    }
-    std::vector<int64_t> size = x.sizes().vec();
-    size[static_cast<size_t>(dim < 0 ? dim + x.dim() : dim)] = places.numel();
-    return at::gather(x.flatten(), 0, places.to(c10::kLong)).view(size);
+namespace {
+
+std::optional<at::Tensor> select_by_element(Arguments args) {
+  const at::Tensor &x = args[0].toTensor(), &places = args[2].toTensor();
+  const int64_t dim = args[1].toInt();
+  const bool writes_into_out = args.size() > 3;
+  if (writes_into_out || x.dim() == 0 || x.numel() == 0 || x.numel() != x.size(dim) || places.numel() == 0) {
+    return std::nullopt;
   }
+  std::vector<int64_t> size = x.sizes().vec();
+  size[static_cast<size_t>(dim < 0 ? dim + x.dim() : dim)] = places.numel();
+  return at::gather(x.flatten(), 0, places.to(c10::kLong)).view(size);
+}
+
+}  // namespace
+
+std::optional<at::Tensor> by_element(Recipe recipe, Arguments args) {
+  if (recipe == &index_select) {
+    return select_by_element(args);
+  }
+  const bool writes = recipe == &index_put;
   if (recipe != &index && !writes) {
     return std::nullopt;
   }
+  const at::Tensor& x = args[0].toTensor();
   const Result<OneIndex> found = one_index(args[1]);
   if (x.dim() != 1 || x.numel() == 0 || !found.ok() || found.value().positions.numel() == 0) {
     return std::nullopt;

@@ -245,3 +245,31 @@ def test_a_tensor_without_readable_memory_still_prints():
 
     set_spyre_tensor_layout(x, SpyreTensorLayout([2, 2, 64], [64, 64, 1], DataFormats.SEN169_FP16))
     assert "unreadable" in repr(x) and x.shape == (4, 64)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x[1:].copy_(x[:-1]),
+        lambda x: x[1:].add_(x[:-1]),
+        lambda x: x[:1].expand(3).mul_(2),
+        lambda x: x[:1].expand(3).copy_(torch.arange(3.0)),
+    ],
+    ids=["copy of neighbours", "sum of neighbours", "one element thrice", "copies into one element"],
+)
+def test_writes_that_overlap_are_pytorchs_error(write):
+    x = torch.arange(8.0)
+    on_card = x.to("spyre")
+    with pytest.raises(RuntimeError, match="single memory location"):
+        write(x)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        write(on_card)
+    assert torch.equal(on_card.cpu(), x)
+
+
+def test_a_slice_written_in_place_is_not_copied_onto_itself():
+    x = torch.arange(40.0).half()
+    on_card = x.to("spyre")
+    x[10:16] *= 2
+    on_card[10:16] *= 2
+    assert torch.equal(on_card.cpu(), x)

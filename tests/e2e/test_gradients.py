@@ -129,9 +129,6 @@ NOT_YET = {
     "the product's right operand is left with sticks along its rows": lambda case, dtype, how: (
         (case, dtype, how) == ("conv_transpose2d", torch.float32, "compiled")
     ),
-    "no kernel copies rows that lie two apart": lambda case, dtype, how: (
-        case in ("max_pool", "conv2d_stride", "conv_transpose1d_groups")
-    ),
     "indices of two tables are added with sticks along other dimensions": lambda case, dtype, how: (
         (case, how) == ("rows_of_rows", "compiled")
     ),
