@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <set>
 
 #include "glue/dense_tensor.h"
@@ -629,6 +630,33 @@ bool run_copy_into(const at::Tensor& from, at::Tensor to) {
   return run_copy(row, arguments, spec_of(to), to);
 }
 
+/// A view that does not follow the rows of what it shows may follow them where those lie in order.
+bool copy_by_rows(const at::Tensor& from, const at::Tensor& to) {
+  const DeviceLayout layout = layout_of(from);
+  const StorageContext* context = context_of(*from.storage().unsafeGetStorageImpl());
+  const int64_t elements = context != nullptr && context->image ? context->image->numel : 0;
+  const std::optional<DenseTensor> dense = dense_tensor(layout, elements);
+  if (!dense) {
+    return false;
+  }
+  const at::Tensor ordered = at::empty(dense->size, from.options());
+  return layout_of(ordered) != layout && run_copy_into(from.as_strided(dense->size, dense->stride, 0), ordered) &&
+         run_copy_into(ordered.as_strided(from.sizes(), from.strides(), from.storage_offset()), to);
+}
+
+/// Rows that the view joins, and that a turn has to find joined: they are, in a copy of the view in its own order.
+bool copy_by_view(const at::Tensor& from, const at::Tensor& to) {
+  std::vector<int64_t> order(static_cast<size_t>(from.dim())), back(order.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return from.stride(a) > from.stride(b); });
+  for (size_t i = 0; i < order.size(); ++i) {
+    back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  }
+  const at::Tensor rows = from.permute(order);
+  const at::Tensor joined = at::empty(rows.sizes(), from.options());
+  return layout_of(joined) != layout_of(from) && run_copy_into(rows, joined) && run_copy_into(joined.permute(back), to);
+}
+
 }  // namespace
 
 bool copy_on_card(const at::Tensor& from, const at::Tensor& to) {
@@ -638,18 +666,8 @@ bool copy_on_card(const at::Tensor& from, const at::Tensor& to) {
   if (run_copy_into(from, to)) {
     return true;
   }
-  // A view that does not follow the rows of what it shows may follow them where those lie in order.
-  const DeviceLayout layout = layout_of(from);
-  const StorageContext* context = context_of(*from.storage().unsafeGetStorageImpl());
-  const int64_t elements = context != nullptr && context->image ? context->image->numel : 0;
-  const std::optional<DenseTensor> dense = dense_tensor(layout, elements);
-  if (!dense) {
-    return false;
-  }
   const at::AutoDispatchBelowADInplaceOrView no_autograd;
-  const at::Tensor ordered = at::empty(dense->size, from.options());
-  return layout_of(ordered) != layout && run_copy_into(from.as_strided(dense->size, dense->stride, 0), ordered) &&
-         run_copy_into(ordered.as_strided(from.sizes(), from.strides(), from.storage_offset()), to);
+  return copy_by_rows(from, to) || copy_by_view(from, to);
 }
 
 std::optional<at::Tensor> cast_on_card(const at::Tensor& tensor, c10::ScalarType dtype) {

@@ -10,6 +10,7 @@
 #include "spyre/passes/move_elements.h"
 #include "spyre/passes/move_halves.h"
 #include "spyre/passes/pad_steps.h"
+#include "spyre/passes/raw_sticks.h"
 #include "spyre/passes/whole_converted_rows.h"
 
 namespace spyre {
@@ -223,8 +224,9 @@ Status assign_layouts(Graph& graph, const LayoutSearchOptions& options) {
   const std::optional<Graph> halves = in_halves(graph);
   if (takes(halves)) return Status();
   const std::optional<Graph> elements = by_elements(graph);
+  const std::optional<Graph> raw = raw_sticks(graph);
   const bool moved = (elements && (takes(elements) || takes(in_halves(*elements)))) ||
-                     (halves && takes(by_elements(*halves)));
+                     (halves && takes(by_elements(*halves))) || (raw && takes(by_elements(*raw)));
   return moved ? Status() : status;
 }
 

@@ -1,5 +1,7 @@
 """Copies between tensors of one card that lie differently: the same elements, moved by the card and not by the host."""
 
+import itertools
+
 import pytest
 import torch
 
@@ -104,6 +106,16 @@ def test_a_part_of_rows_put_side_by_side(width, dtype):
         return torch.stack([x, torch.zeros_like(x)], 2).flatten(1, 2).narrow(1, 0, 15).contiguous()
 
     assert torch.equal(part(x).cpu(), part(x.cpu()))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, *WORDS], ids=str)
+@pytest.mark.parametrize("shape", [(2, 4, 4, 5), (3, 33), (65, 2), (2, 3, 40)], ids=str)
+def test_sticks_along_any_dimension(shape, dtype):
+    x = numbers(dtype, *shape)
+    for order in itertools.permutations(range(len(shape))):
+        turned = x.permute(order).contiguous().to("spyre").permute([order.index(d) for d in range(len(shape))])
+        found = stays_on_the_card(lambda turned=turned: torch.empty(shape, dtype=dtype, device="spyre").copy_(turned))
+        assert torch.equal(found.cpu(), x)
 
 
 STEPS = {

@@ -124,23 +124,9 @@ CASES = {
 }  # fmt: skip
 
 
-#: What still leaves the card, by reason.
-NOT_YET = {
-    "the product's right operand is left with sticks along its rows": lambda case, dtype, how: (
-        (case, dtype, how) == ("conv_transpose2d", torch.float32, "compiled")
-    ),
-    "indices of two tables are added with sticks along other dimensions": lambda case, dtype, how: (
-        (case, how) == ("rows_of_rows", "compiled")
-    ),
-}
-
-
 @pytest.mark.parametrize("dtype, how", RUNS)
 @pytest.mark.parametrize("case", CASES)
-def test_gradients(case, dtype, how, request):
-    for reason, known in NOT_YET.items():
-        if known(case, dtype, how):
-            request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+def test_gradients(case, dtype, how):
     function, tensors = CASES[case]
     check(function, tensors, dtype, how)
 

@@ -64,15 +64,16 @@ def run(program: Program, calls: int, compiled: bool) -> Run:
     return Run(found, fallbacks=tuple(sorted(torch.spyre.metrics()["fallbacks"])))
 
 
-def first_difference(name: str, found, expected, allowed, lenient: bool) -> str:
-    """Empty if there is none; `lenient` where 16-bit values left the range both formats have."""
+def first_difference(name: str, found, expected, allowed, lenient: bool, overflows: bool = False) -> str:
+    """Empty if there is none; `lenient` where 16-bit values left the range both formats have, `overflows` where
+    arithmetic made infinities of them, for which the card has the symbol of NaN."""
     if found.shape != expected.shape or found.dtype != expected.dtype:
         return f"{name}: {found.dtype}{list(found.shape)}, expected {expected.dtype}{list(expected.shape)}"
     f, e = found.double(), expected.double()
     good = (f == e) | (f.isnan() & e.isnan()) | ((f - e).abs() <= allowed)
     if lenient:
         good |= e.isnan()  # infinities that meet; the card's large numbers are numbers
-        good |= (e.abs() > LIMIT.get(expected.dtype, 6.0e4)) & (~f.isnan() | e.isinf())  # one symbol for both
+        good |= (e.abs() > LIMIT.get(expected.dtype, 6.0e4)) & (~f.isnan() | (e.isinf() & overflows))
     if bool(good.all()):
         return ""
     wrong = (~good).nonzero()
@@ -102,7 +103,7 @@ class Judgement:
             self._checked()
             return
         self.expected = program.run("cpu", calls=self.calls)
-        self.allowed, self.lenient = slack(program, self.calls, self.expected)
+        self.allowed, self.lenient, self.overflows = slack(program, self.calls, self.expected)
         eager = self._against_cpu("eager", run(program, self.calls, compiled=False)) if "eager" in judges else Run()
         compiled = Run()
         if set(judges) - {"eager"}:
@@ -137,7 +138,7 @@ class Judgement:
             self._fail(f"{kind} error", found.error, setting)
             return found
         for name, f, e, allowed in zip(self.program.names, found.values, self.expected, self.allowed, strict=True):
-            if text := first_difference(name, f, e, allowed, self.lenient):
+            if text := first_difference(name, f, e, allowed, self.lenient, self.overflows):
                 self._fail(f"{kind} wrong", text, setting)
                 break
         return found
