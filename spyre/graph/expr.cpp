@@ -237,6 +237,13 @@ Expr at_zero(const Expr& e, const std::set<std::string>& symbols) {
   });
 }
 
+Expr shifted(const Expr& e, std::string_view symbol, int64_t by) {
+  return rebuilt(e, [&](const ExprTerm& term) {
+    if (term.kind == AtomKind::kIndirect) return Expr::indirect(term.name);
+    return Expr::symbol(term.name) + Expr::constant(term.name == symbol ? by : 0);
+  });
+}
+
 Result<Expr> parse_expr(std::string_view text) {
   SPYRE_ASSIGN_OR_RETURN(Lexer lexer, Lexer::read(text, "expression"));
   SPYRE_ASSIGN_OR_RETURN(Expr e, lexer.expression());

@@ -8,9 +8,7 @@ Node part_of(const Graph& graph, const Node& node, const std::string& loop, int6
     if (l.name == loop) l.extent = extent;
   }
   DeviceOp op = device_op(node);
-  const auto shift = [&](Access& access) {
-    access.index = access.index + Expr::constant(access.index.coefficient(loop) * begin);
-  };
+  const auto shift = [&](Access& access) { access.index = shifted(access.index, loop, begin); };
   for (auto& [name, access] : op.indices) shift(access);
   for (Access& access : op.inputs) shift(access);
   shift(op.output);

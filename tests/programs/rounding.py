@@ -90,8 +90,8 @@ class Rounding(TorchDispatchMode):
 
 
 def slack(program, calls: int, expected: list[torch.Tensor]) -> tuple[list[torch.Tensor], bool, bool]:
-    """By value of `program.names`: how far each element may be off; whether anything left the formats' range; and whether
-    it did so by arithmetic."""
+    """By value of `program.names`: how far each element may be off; whether anything left the formats' range; and
+    whether it did so by arithmetic."""
     spread = [torch.zeros(e.shape, dtype=torch.float64) for e in expected]
     with Rounding(None) as watch:
         program.run("cpu", calls=calls)
