@@ -9,7 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "spyre/codegen/superdsc/bundle.h"
+#include "spyre/codegen/superdsc/save_bundle.h"
 #include "spyre/opspec/text.h"
 #include "spyre/program/image.h"
 #include "spyre/runtime/launch.h"

@@ -76,7 +76,7 @@ void row(const std::filesystem::path& path, int64_t cores, bool explain) {
   const CompiledGraph on = compile(graph, {.cores = cores, .co_optimize = false}).value();
   const CompiledGraph joint = compile(graph, {.cores = cores}, log).value();
   const CompiledGraph free = compile(graph, {.cores = cores, .keep_sums = false}).value();
-  const int64_t least = compulsory_bytes(off.graph).count();
+  const int64_t least = compulsory_bytes(off.graph).value().count();
   const auto ratio = [&](const CompiledGraph& plan) {
     return static_cast<double>(executed(plan)) / static_cast<double>(least);
   };

@@ -11,6 +11,7 @@ void bind_device(py::module& module);  ///< cards, streams, generators, settings
 void bind_compile(py::module& module);  ///< graph text to something that runs
 void bind_launch(py::module& module);  ///< bundles, prepared kernels, launches
 void bind_opspec(py::module& module);  ///< kernels, operations and operands as values
+void bind_logging(py::module& module);  ///< which messages of the C++ layers are printed
 void bind_memory(py::module& module);  ///< statistics, snapshot, history
 void bind_forms(py::module& module);  ///< eager operators that are written in Python, in terms of others
 

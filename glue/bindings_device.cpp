@@ -1,6 +1,7 @@
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/Generator.h>
 
+#include <atomic>
 #include <set>
 #include <tuple>
 
@@ -10,7 +11,7 @@
 #include "glue/error.h"
 #include "glue/fallback.h"
 #include "glue/generator.h"
-#include "spyre/base/log.h"
+#include "glue/log_filter.h"
 #include "spyre/base/settings.h"
 #include "spyre/base/thread_pool.h"
 #include "spyre/runtime/metrics.h"
@@ -25,8 +26,23 @@ c10::Stream unpack_stream(int64_t id, c10::DeviceIndex device) {
   return c10::Stream(c10::Stream::UNSAFE, spyre_device(device), id);
 }
 
-StreamError stream_error(int64_t id, c10::DeviceIndex device) {
+StreamError stream_error(const py::object& stream) {
+  const auto id = stream.attr("stream_id").cast<int64_t>();
+  const auto device = stream.attr("device_index").cast<c10::DeviceIndex>();
   return stream_of(unpack_stream(id, device))->query().ok() ? StreamError::Success : StreamError::Shutdown;
+}
+
+/// The host-compute streams of a card, one after another.
+py::object next_host_compute_stream(const py::object& device) {
+  static std::atomic<int> next{0};
+  const py::module_ streams = py::module_::import("torch_spyre.streams");
+  const auto index = streams.attr("_index")(device).cast<c10::DeviceIndex>();
+  const StreamRef stream = card(resolve_index(index)).streams().host_compute(next++);
+  return streams.attr("_make")(resolve_index(index), stream->id());
+}
+
+py::object default_generator_of(c10::DeviceIndex index) {
+  return py::reinterpret_steal<py::object>(THPGenerator_initDefaultGenerator(default_generator(index)));
 }
 
 DeviceState device_state() {
@@ -115,7 +131,10 @@ py::list settings_table() {
     entry["implemented"] = row.implemented;
     entry["changes_code"] = row.changes_code;
     entry["is_set"] = setting_is_set(row.name);
-    entry["value"] = to_python(unwrap(read_setting(row.name)));
+    // A malformed value does not count: it is an error when a device is used, and this is what bug reports show.
+    const Result<SettingValue> value = read_setting(row.name);
+    entry["value"] = to_python(value.ok() ? value.value() : row.fallback);
+    entry["error"] = value.ok() ? std::string() : value.error().message;
     rows.append(entry);
   }
   return rows;
@@ -133,21 +152,14 @@ py::dict properties(c10::DeviceIndex device) {
   out["span_limit"] = machine.span_limit.count();
   out["segments"] = machine.segments;
   out["segment_bytes"] = machine.segment_bytes.count();
-  out["address_space"] = machine.address_space().count();
+  out["total_memory"] = unwrap(Runtime::instance().tensor_memory()).count();
   out["ring_bytes_per_cycle"] = machine.ring_bytes_per_cycle.count();
   return out;
 }
 
 void apply_thread_setting() {
-  const int64_t threads = unwrap(read_int("SPYRE_THREADS"));
-  if (threads > 0) { set_parallel_threads(static_cast<int>(threads)); }
-}
-
-void log_to_stderr() {
-  set_log_sink([](LogLevel level, std::string_view layer, std::string_view text) {
-    std::fprintf(stderr, "[spyre %s] %s: %s\n", std::string(layer).c_str(), std::string(to_string(level)).c_str(),
-                 std::string(text).c_str());
-  });
+  const Result<int64_t> threads = read_int("SPYRE_THREADS");
+  if (threads.ok() && threads.value() > 0) { set_parallel_threads(static_cast<int>(threads.value())); }
 }
 
 }  // namespace
@@ -162,6 +174,8 @@ void bind_device(py::module& module) {
   module.def("start_runtime", [&runtime] { check(runtime.start()); }, "Starts the runtime if it is not running.");
   module.def("free_runtime", [&runtime] { runtime.shutdown(); }, py::call_guard<py::gil_scoped_release>(),
              "Finishes queued work and ends the runtime for good.");
+  module.def("_stop_at_exit", [&runtime] { runtime.shutdown(Runtime::Queued::kDrop); },
+             py::call_guard<py::gil_scoped_release>(), "Ends the runtime and drops what is queued.");
   module.def("_synchronize", [](c10::DeviceIndex index) { check(card(resolve_index(index)).synchronize()); },
              py::arg("index"), py::call_guard<py::gil_scoped_release>());
   module.def("_synchronize_all", [&runtime] { if (runtime.started()) { check(runtime.synchronize()); } },
@@ -185,8 +199,8 @@ void bind_device(py::module& module) {
     TORCH_CHECK(start != 0 && end != 0, "Both events must be recorded before calculating elapsed time.");
     return unwrap(reinterpret_cast<Event*>(start)->elapsed_ms(*reinterpret_cast<Event*>(end)));  // NOLINT
   });
-  module.def("host_compute_stream", [](int index) { return card(current_device()).streams().host_compute(index)->id(); },
-             py::arg("index") = 0, "The id of a host-compute stream of the current card.");
+  module.def("host_compute_stream", &next_host_compute_stream, py::arg("device") = py::none(),
+             "A stream for work that prepares launches on the host: those of the card, one after another.");
   py::enum_<StreamError>(module, "SpyreStreamError")
       .value("Success", StreamError::Success)
       .value("Shutdown", StreamError::Shutdown);
@@ -194,14 +208,12 @@ void bind_device(py::module& module) {
       .value("Ok", DeviceState::Ok)
       .value("NotInitialized", DeviceState::NotInitialized)
       .value("StreamError", DeviceState::StreamError);
-  module.def("_stream_get_error", &stream_error);
+  module.def("stream_get_error", &stream_error, py::arg("stream"));
   module.def("stream_get_error_string",
              [](StreamError error) { return error == StreamError::Success ? "Success" : "Shutdown"; });
   module.def("get_device_state", &device_state);
 
-  module.def("_default_generator", [](c10::DeviceIndex index) {
-    return py::reinterpret_steal<py::object>(THPGenerator_initDefaultGenerator(default_generator(index)));
-  });
+  module.def("_get_default_generator", &default_generator_of, py::arg("device") = -1);
 
   module.def("get_downcast_warning", &downcast_warning);
   module.def("set_downcast_warning", &set_downcast_warning, py::arg("enabled"));
@@ -222,9 +234,12 @@ void bind_device(py::module& module) {
     for (const std::string_view name : ignored_settings()) { names.emplace_back(name); }
     return names;
   });
+  // While `import torch` runs: malformed values are an error when a device is used, not here.
   module.def("_apply_settings", [] {
     apply_thread_setting();
-    if (unwrap(read_bool("TORCH_SPYRE_DEBUG"))) { log_to_stderr(); }
+    if (const Result<bool> debug = read_bool("TORCH_SPYRE_DEBUG"); debug.ok() && debug.value()) {
+      LogFilter::instance().set_level("spyre", 10);
+    }
   });
   module.def("set_num_threads", &set_parallel_threads, py::arg("threads"));
   module.def("get_num_threads", &parallel_threads);

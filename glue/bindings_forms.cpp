@@ -5,13 +5,15 @@
 #include "glue/bindings.h"
 #include "glue/eager.h"
 #include "glue/fallback.h"
+#include "spyre/base/error.h"
 
 namespace spyre::glue {
 namespace {
 
 /// The form's result, or why there is none. What a form raises is a reason, too: wrong arguments are for the CPU's
 /// kernel to name, in PyTorch's words.
-py::object try_form(const py::object& form, const py::args& args, const py::kwargs& kwargs, std::string& reason) {
+py::object try_form(const py::object& form, const py::args& args, const py::kwargs& kwargs, std::string& reason,
+                    FallbackCause& cause) {
   if (!eager_enabled()) {
     reason = kEagerIsOff;
     return {};
@@ -27,7 +29,13 @@ py::object try_form(const py::object& form, const py::args& args, const py::kwar
     if (!error.matches(PyExc_Exception)) {
       throw;
     }
-    reason = scope.refusal().value_or(std::string("its form raised ") + error.what());
+    if (const std::optional<std::string> refusal = scope.refusal()) {
+      reason = *refusal;
+    } else {
+      const std::string raised = error.what();  // ends with the lines of Python that led there
+      reason = "its form raised " + raised.substr(0, raised.find('\n'));
+      cause = FallbackCause::kWrongArguments;
+    }
   }
   return {};
 }
@@ -36,7 +44,8 @@ py::object try_form(const py::object& form, const py::args& args, const py::kwar
 py::object run_form(const std::string& name, const std::string& overload, const py::object& form,
                     const py::object& otherwise, const py::args& args, const py::kwargs& kwargs) {
   std::string reason;
-  if (py::object result = try_form(form, args, kwargs, reason)) {
+  FallbackCause cause = FallbackCause::kNoKernel;
+  if (py::object result = try_form(form, args, kwargs, reason, cause)) {
     return result;
   }
   if (!otherwise.is_none()) {
@@ -48,14 +57,53 @@ py::object run_form(const std::string& name, const std::string& overload, const 
   torch::jit::Stack stack = torch::jit::createStackForSchema(op.schema(), args, kwargs, std::nullopt);
   {
     const py::gil_scoped_release others_may_run;
-    cpu_fallback(op, &stack, reason);
+    cpu_fallback(op, &stack, reason, cause);
   }
   return torch::jit::createPyObjectForStack(std::move(stack));
+}
+
+/// The form of an operator whose kernel was refused. `forms`: by qualified name, overload included.
+bool run_refused(const py::dict& forms, const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const py::gil_scoped_acquire python;
+  const std::string name = c10::toString(op.operator_name());
+  if (!forms.contains(name)) {
+    return false;
+  }
+  py::list args;
+  py::dict kwargs;
+  const std::vector<c10::Argument>& arguments = op.schema().arguments();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    py::object value = torch::jit::toPyObject((*stack)[stack->size() - arguments.size() + i]);
+    if (arguments[i].kwarg_only()) {
+      kwargs[py::str(arguments[i].name())] = value;
+    } else {
+      args.append(value);
+    }
+  }
+  std::string reason;
+  FallbackCause cause = FallbackCause::kNoKernel;
+  const py::object result = try_form(forms[name.c_str()], args, kwargs, reason, cause);
+  if (!result && cause == FallbackCause::kWrongArguments) {
+    cpu_fallback(op, stack, reason, cause);
+    return true;
+  }
+  if (!result) {
+    return false;
+  }
+  SPYRE_CHECK(op.schema().returns().size() == 1, "forms of refused operators have one result");
+  torch::jit::drop(stack, arguments.size());
+  stack->push_back(torch::jit::toIValue(result, op.schema().returns()[0].type()));
+  return true;
 }
 
 }  // namespace
 
 void bind_forms(py::module& module) {
+  module.def("set_refused_forms", [](const py::dict& forms) {
+    set_refused_form([kept = new py::dict(forms)](const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+      return run_refused(*kept, op, stack);
+    });
+  });
   module.def("run_form", &run_form, py::arg("name"), py::arg("overload"), py::arg("form"), py::arg("otherwise"));
 }
 

@@ -6,7 +6,8 @@
 #include "glue/device_state.h"
 #include "glue/error.h"
 #include "glue/storage.h"
-#include "spyre/codegen/superdsc/bundle.h"
+#include "glue/tensor_access.h"
+#include "spyre/codegen/superdsc/save_bundle.h"
 #include "spyre/opspec/text.h"
 #include "spyre/program/read_program.h"
 #include "spyre/runtime/launch.h"
@@ -31,16 +32,21 @@ JobPlanRef prepare(const std::string& directory, const py::object& stream, const
 LaunchTensor tensor_from(const at::Tensor& tensor, size_t position) {
   TORCH_CHECK(tensor.device().is_privateuseone(), "SpyreStream::launch: argument ", position,
               " must be on Spyre device, found ", tensor.device());
-  const StorageContext* context = context_of(*tensor.storage().unsafeGetStorageImpl());
-  return {context == nullptr ? nullptr : context->memory, tensor.sizes().vec()};
+  return {memory_behind(tensor), tensor.sizes().vec()};
 }
 
-void launch_plan(const JobPlanRef& plan, const std::vector<at::Tensor>& args, bool wait) {
+std::vector<LaunchTensor> tensors_from(const std::vector<at::Tensor>& args) {
   std::vector<LaunchTensor> tensors;
   for (size_t i = 0; i < args.size(); ++i) { tensors.push_back(tensor_from(args[i], i)); }
+  return tensors;
+}
+
+void launch_plan(const JobPlanRef& plan, const std::vector<at::Tensor>& args, const std::vector<SymbolicArg>& symbolic,
+                 bool wait) {
+  std::vector<LaunchTensor> tensors = tensors_from(args);
   const StreamRef stream = stream_of(current_stream(static_cast<c10::DeviceIndex>(plan->card().index())));
   const py::gil_scoped_release release;
-  check(launch(plan, std::move(tensors), stream, wait ? Blocking::kYes : Blocking::kNo));
+  check(launch(plan, std::move(tensors), stream, wait ? Blocking::kYes : Blocking::kNo, symbolic));
 }
 
 const JobStep& step_at(const JobPlan& plan, size_t i) {
@@ -95,6 +101,33 @@ py::dict last_counts(const JobPlan& plan) {
   return out;
 }
 
+std::string symbolic_repr(const SymbolicArg& arg) {
+  return std::string("SymbolicArg(kind=") + (arg.kind == SymbolicArg::Kind::kAddress ? "kAddress" : "kDimension") +
+         ", tensor_id=" + std::to_string(arg.tensor_id) + ", dim_index=" + std::to_string(arg.dim_index) +
+         ", value=" + std::to_string(arg.value) + ")";
+}
+
+void bind_symbolic_args(py::module& module) {
+  py::enum_<SymbolicArg::Kind>(module, "SymbolicArgKind")
+      .value("kAddress", SymbolicArg::Kind::kAddress)
+      .value("kDimension", SymbolicArg::Kind::kDimension);
+  py::class_<SymbolicArg>(module, "SymbolicArg", "What one parameter of a kernel is at a launch.")
+      .def(py::init([](SymbolicArg::Kind kind, int64_t tensor_id, int64_t dim_index, int64_t value) {
+             return SymbolicArg{kind, tensor_id, dim_index, value};
+           }),
+           py::arg("kind"), py::arg("tensor_id"), py::arg("dim_index") = -1, py::arg("value") = -1)
+      .def_readwrite("kind", &SymbolicArg::kind)
+      .def_readwrite("tensor_id", &SymbolicArg::tensor_id)
+      .def_readwrite("dim_index", &SymbolicArg::dim_index)
+      .def_readwrite("value", &SymbolicArg::value)
+      .def("__repr__", &symbolic_repr);
+  module.def("_resolve_symbolic_args",
+             [](const std::vector<at::Tensor>& args, const std::vector<SymbolicArg>& symbolic) {
+               return unwrap(resolve(symbolic, tensors_from(args)));
+             },
+             py::arg("args"), py::arg("symbolic_args"), "The values that the parameters get.");
+}
+
 void write_bundle_at(const std::string& opspec, const std::string& directory) {
   const Kernel kernel = unwrap(parse_kernel(opspec, "opspec"));
   check(save_bundle(unwrap(write_bundle(kernel)), directory));
@@ -126,6 +159,7 @@ py::dict bundle_summary(const std::string& directory) {
 }  // namespace
 
 void bind_launch(py::module& module) {
+  bind_symbolic_args(module);
   py::class_<JobPlan, JobPlanRef>(module, "JobPlan", "A kernel loaded onto a card.")
       .def("num_steps", [](const JobPlan& plan) { return plan.steps().size(); })
       .def("job_allocation_size", [](const JobPlan& plan) { return plan.job_allocation_size().count(); })
@@ -142,7 +176,8 @@ void bind_launch(py::module& module) {
       .def("__repr__", &plan_repr);
   module.def("prepare_kernel", &prepare, py::arg("spyrecode_dir"), py::arg("stream") = py::none(),
              py::arg("profiler_name") = py::none(), "Loads the kernel in a SpyreCode directory onto a card.");
-  module.def("launch_jobplan", &launch_plan, py::arg("plan"), py::arg("args"), py::arg("wait") = false,
+  module.def("launch_jobplan", &launch_plan, py::arg("job_plan"), py::arg("args"),
+             py::arg("symbolic_args") = std::vector<SymbolicArg>(), py::kw_only(), py::arg("wait") = false,
              "Runs a prepared kernel on the current stream; `wait` runs it on this thread if the stream is idle.");
   module.def("_reset_device", [](c10::DeviceIndex index) { check(card(resolve_index(index)).reset()); },
              py::arg("index"), py::call_guard<py::gil_scoped_release>(),

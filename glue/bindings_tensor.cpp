@@ -6,7 +6,9 @@
 #include "glue/tensor_access.h"
 #include "glue/tensor_impl.h"
 #include "spyre/layout/convert.h"
+#include "spyre/layout/element_map.h"
 
+#include <ATen/EmptyTensor.h>
 #include <ATen/ops/scalar_tensor.h>
 
 namespace spyre::glue {
@@ -38,8 +40,20 @@ void set_layout(const at::Tensor& tensor, const DeviceLayout& layout) {
   static_cast<SpyreTensorImpl*>(tensor.unsafeGetTensorImpl())->set_own_layout(layout);
 }
 
+/// The layout must have a place for each element. Of an order that only kernels know it has the right number of places.
+void check_layout(const DeviceLayout& layout, int64_t elements) {
+  const bool known = ElementMap::of(layout).ok() || layout.element_arrangement == ElementArrangement::STANDARD;
+  check(check_holds(known ? layout : layout.with_element_arrangement(ElementArrangement::STANDARD), elements));
+}
+
 at::Tensor make_with_layout(const Sizes& size, const Sizes& stride, c10::ScalarType dtype, const DeviceLayout& layout,
                             std::optional<c10::Device> device) {
+  TORCH_CHECK(size.size() == stride.size(), "mismatch in length of strides and shape");
+  at::detail::check_size_nonnegative(size);
+  const int64_t elements = c10::multiply_integers(size);
+  // Strides that leave gaps need no place for what lies in them.
+  const bool dense = ViewGeometry::of(size, stride, 0, elements).whole_base;
+  check_layout(layout, dense ? elements : std::min<int64_t>(elements, 1));
   return empty_with_layout(size, stride, dtype, layout, device.value_or(spyre_device(current_device())));
 }
 
@@ -85,6 +99,10 @@ void bind_tensor(py::module& module) {
     module.def(name, &make_with_layout, py::arg("size"), py::arg("stride"), py::arg("dtype"), py::arg("device_layout"),
                py::arg("device") = py::none());
   }
+  module.def("_empty_with_compiled_layout",
+             [](const Sizes& size, const Sizes& stride, c10::ScalarType dtype, const DeviceLayout& layout,
+                c10::Device device) { return empty_with_layout(size, stride, dtype, layout, device); },
+             "A tensor that only kernels fill, in the layout their compiler chose: nothing to check.");
   module.def("as_strided_with_layout",
              [](const at::Tensor& tensor, const Sizes& size, const Sizes& stride, int64_t offset,
                 const DeviceLayout& layout) {

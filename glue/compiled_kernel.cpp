@@ -1,11 +1,7 @@
 #include "glue/compiled_kernel.h"
 
-#include <ATen/ops/full.h>
-
 #include "glue/device_state.h"
-#include "glue/dtype.h"
 #include "glue/error.h"
-#include "glue/kernels.h"
 #include "glue/storage.h"
 #include "glue/tensor_access.h"
 #include "spyre/runtime/launch.h"
@@ -24,10 +20,7 @@ std::map<std::string, std::string> code_files(const Bundle& bundle) {
   return files;
 }
 
-LaunchTensor launch_tensor(const at::Tensor& tensor) {
-  const StorageContext* context = context_of(*tensor.storage().unsafeGetStorageImpl());
-  return {context == nullptr ? nullptr : context->memory, tensor.sizes().vec()};
-}
+LaunchTensor launch_tensor(const at::Tensor& tensor) { return {memory_behind(tensor), tensor.sizes().vec()}; }
 
 void require_layout(const at::Tensor& tensor, const KernelArgument& argument) {
   TORCH_CHECK(tensor.device().is_privateuseone(), "kernel argument '", argument.name, "' must be on the card, found ",
@@ -35,29 +28,12 @@ void require_layout(const at::Tensor& tensor, const KernelArgument& argument) {
   const DeviceLayout layout = layout_of(tensor);
   TORCH_CHECK(layout == argument.layout, "kernel argument '", argument.name, "' is laid out ", layout.to_string(),
               ", the kernel was compiled for ", argument.layout.to_string());
+  const Bytes needed = unwrap(layout.byte_size());
+  TORCH_CHECK(needed <= memory_behind(tensor)->requested(), "kernel argument '", argument.name, "' is laid out in ",
+              needed.count(), " bytes, its storage has ", memory_behind(tensor)->requested().count());
 }
-
-using ConstantKey = std::tuple<double, double, HostType, std::vector<int64_t>, std::string, c10::DeviceIndex>;
 
 }  // namespace
-
-at::Tensor constant_tensor(const KernelArgument& constant, c10::DeviceIndex device) {
-  static std::mutex mutex;
-  static auto* const known = new std::map<ConstantKey, at::Tensor>();  // never destroyed: outlives the runtime
-  const ConstantKey key{constant.fill.start, constant.fill.step, constant.dtype, constant.size,
-                        constant.layout.to_string() + std::string(to_string(constant.layout.element_arrangement)), device};
-  const std::lock_guard lock(mutex);
-  if (const auto found = known->find(key); found != known->end()) { return found->second; }
-  const c10::ScalarType dtype = dtype_of(constant.dtype);
-  const at::Tensor host = at::full(constant.size, constant.fill.start, at::dtype(at::kDouble));
-  if (constant.fill.step != 0) {
-    auto* const values = static_cast<double*>(host.mutable_data_ptr());
-    for (int64_t i = 0; i < host.numel(); ++i) { values[i] += static_cast<double>(i) * constant.fill.step; }
-  }
-  const at::Tensor tensor = empty_with_layout(constant.size, constant.stride, dtype, constant.layout, spyre_device(device));
-  copy_from(host.to(dtype), tensor, false);
-  return known->emplace(key, tensor).first->second;
-}
 
 CompiledKernel::CompiledKernel(CompiledGraph compiled) : compiled_(std::move(compiled)) {
   for (const KernelArgument& argument : compiled_.arguments) {
@@ -73,9 +49,12 @@ const KernelArgument& CompiledKernel::argument(const std::string& name) const {
   TORCH_CHECK_INDEX(false, "kernel '", compiled_.graph.name, "' has no argument '", name, "'");
 }
 
-const CompiledKernel::OnCard& CompiledKernel::on_card(c10::DeviceIndex device) {
+std::shared_ptr<const CompiledKernel::OnCard> CompiledKernel::on_card(c10::DeviceIndex device) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = cards_.find(device); found != cards_.end()) { return found->second; }
+  // A plan that a failed stream did not load is made again, on the stream of today.
+  if (const auto found = cards_.find(device); found != cards_.end() && found->second->plan->can_load()) {
+    return found->second;
+  }
   OnCard made;
   made.plan = unwrap(prepare_kernel(card(device), code_files(compiled_.bundle),
                                     {.stream = stream_of(current_stream(device)), .kernel_name = compiled_.graph.name}));
@@ -83,14 +62,11 @@ const CompiledKernel::OnCard& CompiledKernel::on_card(c10::DeviceIndex device) {
     made.pool = unwrap(card(device).allocate(
         compiled_.caller_pool, {.kind = MemoryKind::kProgram, .description = "pool of " + compiled_.graph.name}));
   }
-  for (const KernelArgument& argument : compiled_.arguments) {
-    if (argument.role == KernelArgument::Role::kConstant) { made.constants.push_back(constant_tensor(argument, device)); }
-  }
-  return cards_.emplace(device, std::move(made)).first->second;
+  return cards_[device] = std::make_shared<const OnCard>(std::move(made));
 }
 
 JobPlanRef CompiledKernel::plan(c10::DeviceIndex device) {
-  return on_card(device).plan;
+  return on_card(device)->plan;
 }
 
 void CompiledKernel::run(std::span<const at::Tensor> inputs, std::span<const at::Tensor> outputs) {
@@ -107,10 +83,9 @@ void CompiledKernel::run(std::span<const at::Tensor> inputs, std::span<const at:
       tensors.push_back(launch_tensor(tensor));
     }
   }
-  const OnCard& here = on_card(device);
-  if (here.pool != nullptr) { tensors.insert(tensors.begin(), LaunchTensor{here.pool, {}}); }
-  for (const at::Tensor& constant : here.constants) { tensors.push_back(launch_tensor(constant)); }
-  check(launch(here.plan, std::move(tensors), stream_of(current_stream(device)), Blocking::kNo));
+  const std::shared_ptr<const OnCard> here = on_card(device);
+  if (here->pool != nullptr) { tensors.insert(tensors.begin(), LaunchTensor{here->pool, {}}); }
+  check(launch(here->plan, std::move(tensors), stream_of(current_stream(device)), Blocking::kNo));
 }
 
 }  // namespace spyre::glue

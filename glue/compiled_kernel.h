@@ -13,8 +13,7 @@
 
 namespace spyre::glue {
 
-/// A compiled graph that tensors can be passed to. Prepared on a card when it first runs there; constants are
-/// made then too and shared between kernels.
+/// A compiled graph that tensors can be passed to. Prepared on a card when it first runs there.
 ///
 /// Any thread; launches go to the current stream of the tensors' card.
 class CompiledKernel {
@@ -37,17 +36,13 @@ class CompiledKernel {
   struct OnCard {
     JobPlanRef plan;
     MemoryRef pool;  // what several bundles share; launches of one plan never overlap, so neither do its uses
-    std::vector<at::Tensor> constants;
   };
-  const OnCard& on_card(c10::DeviceIndex device);
+  std::shared_ptr<const OnCard> on_card(c10::DeviceIndex device);
 
   const CompiledGraph compiled_;
   std::vector<std::string> input_names_, output_names_;
   std::mutex mutex_;
-  std::map<c10::DeviceIndex, OnCard> cards_;  // entries never move or go
+  std::map<c10::DeviceIndex, std::shared_ptr<const OnCard>> cards_;
 };
-
-/// A constant on a card, made once per process: `fill` in this layout.
-at::Tensor constant_tensor(const KernelArgument& constant, c10::DeviceIndex device);
 
 }  // namespace spyre::glue

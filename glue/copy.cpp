@@ -1,14 +1,18 @@
 // Copies between the host and a card, within a card and between cards. `copy_`, `.to`, `.cpu` all end here.
 
+#include <ATen/MemoryOverlap.h>
+#include <ATen/EmptyTensor.h>
 #include <ATen/ExpandUtils.h>
 #include <ATen/ops/_copy_from.h>
 #include <ATen/ops/_to_copy_native.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/from_blob.h>
 
 #include "glue/device_state.h"
 #include "glue/eager.h"
 #include "glue/error.h"
+#include "glue/fallback.h"
 #include "glue/kernels.h"
 #include "glue/pinned_memory.h"
 #include "glue/tensor_access.h"
@@ -101,6 +105,13 @@ TensorAccess as_bits(TensorAccess tensor) {
   return tensor;
 }
 
+/// Between two cards the host is the way; on one card it is a fallback.
+void report_if_on_one_card(const at::Tensor& from, const at::Tensor& to) {
+  if (from.device() == to.device()) {
+    host_copy_fallback(from, to);
+  }
+}
+
 /// Same dtype and same format: the device's bits, through a host buffer when the layouts or views differ.
 void copy_bits(const at::Tensor& from_tensor, const at::Tensor& to_tensor) {
   const TensorAccess from = as_bits(access(from_tensor));
@@ -112,6 +123,7 @@ void copy_bits(const at::Tensor& from_tensor, const at::Tensor& to_tensor) {
     check(copy_between(stream_for(to_tensor), to.bytes(), from.bytes(), Blocking::kYes));
     return;
   }
+  report_if_on_one_card(from_tensor, to_tensor);
   const at::Tensor staging = at::empty(from_tensor.sizes(), at::dtype(dtype_of(from.type)));
   check(transfer(
       stream_for(from_tensor), from.bytes(), TransferDirection::kToHost,
@@ -127,47 +139,77 @@ void card_to_card(const at::Tensor& from, const at::Tensor& to) {
   if (from.device() == to.device() && copy_on_card(from, to)) {
     return;
   }
+  if (from.device() == to.device() && from.scalar_type() != to.scalar_type()) {
+    const std::optional<at::Tensor> cast = cast_on_card(from, to.scalar_type());
+    if (cast.has_value() && copy_on_card(*cast, to)) {
+      return;
+    }
+  }
   const bool same_format = layout_of(from).device_dtype == layout_of(to).device_dtype;
   if (from.scalar_type() == to.scalar_type() && same_format) {
     copy_bits(from, to);
     return;
   }
+  report_if_on_one_card(from, to);
   host_to_card(from.cpu().to(to.scalar_type()), to, /*non_blocking=*/false);
+}
+
+/// Bytes [first, first + count) of a storage as the host would hold them; padding is zero.
+std::vector<std::byte> host_bytes(const StorageContext& context, int64_t first, int64_t count) {
+  if (!context.image.has_value()) {
+    std::vector<std::byte> raw = read_raw_bytes(context, static_cast<size_t>(first + count));
+    return {raw.begin() + first, raw.end()};
+  }
+  const int64_t item = info_of(context.image->type).host_bytes;
+  const int64_t begin = std::min(first / item, context.image->numel);
+  const int64_t end = std::min(ceil_div(first + count, item), context.image->numel);
+  std::vector<std::byte> bytes = read_logical_elements(context, begin, end - begin);
+  bytes.erase(bytes.begin(), bytes.begin() + std::min<int64_t>(first - begin * item, static_cast<int64_t>(bytes.size())));
+  bytes.resize(static_cast<size_t>(count));
+  return bytes;
+}
+
+/// `Storage[i]` and `Storage.tolist`: some bytes of a storage, wherever the view shows them.
+void read_storage_bytes(const at::Tensor& from, const at::Tensor& to) {
+  const StorageContext& read = require_memory(*from.storage().unsafeGetStorageImpl());
+  const int64_t first = from.storage_offset();
+  const auto end = static_cast<int64_t>(at::detail::computeStorageNbytes(from.sizes(), from.strides(), 1, first));
+  std::vector<std::byte> bytes = host_bytes(read, first, end - first);
+  const at::Tensor host = at::from_blob(bytes.data(), from.sizes(), from.strides(), at::dtype(c10::kByte));
+  to.copy_(host);
 }
 
 /// `Storage.copy_` and torch.save: whole storages, as logical bytes in host order.
 void copy_storage_bytes(const at::Tensor& from, const at::Tensor& to) {
-  const bool from_card = is_spyre(from);
   const bool to_card = is_spyre(to);
-  c10::StorageImpl& source = *from.storage().unsafeGetStorageImpl();
-  c10::StorageImpl& target = *to.storage().unsafeGetStorageImpl();
   TORCH_CHECK(from.numel() == to.numel(), "storages of ", from.numel(), " and ", to.numel(),
               " bytes cannot be copied");
-  if (from_card && to_card) {
-    StorageContext& read = *context_of(source);
-    const std::vector<std::byte> raw =
-        read_raw_bytes(read, static_cast<size_t>(std::min(read.memory->requested().count(), from.numel())));
-    StorageContext& written = *context_of(target);
+  if (!to_card) {
+    read_storage_bytes(from, to);
+    return;
+  }
+  const StorageContext& written = require_memory(*to.storage().unsafeGetStorageImpl());
+  TORCH_CHECK(to.storage_offset() == 0 && to.is_contiguous(),
+              "single bytes of a Spyre storage cannot be written: on the card elements have the card's own format");
+  if (is_spyre(from)) {
+    const StorageContext& read = require_memory(*from.storage().unsafeGetStorageImpl());
+    TORCH_CHECK(from.storage_offset() == 0 && from.is_contiguous(), "a part of a Spyre storage cannot be copied to another");
     TORCH_CHECK(
         !written.image.has_value() || !read.image.has_value() || written.image->type == read.image->type,
         "a storage of another dtype cannot be overwritten");
-    write_raw_bytes(written, raw);
-    written.image = read.image;
-    return;
-  }
-  if (from_card) {
-    const StorageContext& read = *context_of(source);
-    std::vector<std::byte> bytes = read.image.has_value()
-                                       ? read_logical_elements(read)
-                                       : read_raw_bytes(read, static_cast<size_t>(from.numel()));
-    bytes.resize(static_cast<size_t>(to.numel()));
-    std::copy(bytes.begin(), bytes.end(), static_cast<std::byte*>(to.mutable_data_ptr()));
+    const Bytes size = read.image.has_value() ? storage_bytes_of(*read.image) : Bytes(from.numel());
+    if (written.memory->requested() < size) {
+      replace_image(*to.storage().unsafeGetStorageImpl(), *read.image);
+      to.storage().unsafeGetStorageImpl()->set_nbytes(static_cast<size_t>(to.numel()));
+    }
+    StorageContext& target = require_memory(*to.storage().unsafeGetStorageImpl());
+    write_raw_bytes(target, read_raw_bytes(read, static_cast<size_t>(size.count())));
+    target.image = read.image;
     return;
   }
   const at::Tensor contiguous = from.contiguous();
   const std::span bytes(static_cast<const std::byte*>(contiguous.const_data_ptr()),
                         static_cast<size_t>(from.numel()));
-  const StorageContext& written = *context_of(target);
   if (written.image.has_value()) {
     write_logical_elements(written, bytes);
   } else {
@@ -187,6 +229,12 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blo
   if (self.sizes() != dst.sizes()) {
     return copy_from(self.expand(dst.sizes()), dst, non_blocking);
   }
+  at::assert_no_internal_overlap(dst);
+  if (self.is_alias_of(dst) && self.storage_offset() == dst.storage_offset() && self.strides() == dst.strides() &&
+      self.scalar_type() == dst.scalar_type()) {
+    return dst;  // x[1:] += 1 ends with a copy of x[1:] onto itself
+  }
+  at::assert_no_partial_overlap(dst, self);
   if (is_storage_bytes(self) || is_storage_bytes(dst)) {
     copy_storage_bytes(self, dst);
   } else if (is_spyre(self) && is_spyre(dst)) {

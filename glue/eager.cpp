@@ -1,14 +1,19 @@
 #include "glue/eager.h"
 
 #include <ATen/ExpandUtils.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <set>
 
+#include "glue/dense_tensor.h"
 #include "glue/eager_cache.h"
+#include "glue/eager_copies.h"
 #include "glue/eager_recipes.h"
 #include "glue/error.h"
 #include "glue/fallback.h"
@@ -24,6 +29,7 @@ struct EagerRow {
   Recipe recipe;
   std::string_view op;
   ResultRule results;
+  std::string_view functional = {};  ///< of an in-place form: the operator that says what type it computes
 };
 
 bool on_card(const at::Tensor& tensor) {
@@ -68,6 +74,9 @@ struct EagerCall {
     }
     if (!on_card(tensor)) {
       return;
+    }
+    if (tensor.numel() > 0) {
+      (void)memory_behind(tensor);
     }
     if (is_written) {
       written.push_back(static_cast<int>(tensors.size()));
@@ -133,11 +142,11 @@ class Planner {
 
   Status check_tensors() const {
     for (const at::Tensor& tensor : call_.tensors) {
-      const StorageContext* context = context_of(*tensor.storage().unsafeGetStorageImpl());
-      if (tensor.numel() == 0 || context == nullptr) {
+      if (tensor.numel() == 0) {
         continue;
       }
-      if (!context->image || context->image->type != host_type_of(tensor.scalar_type())) {
+      const BaseImage* image = image_of(*tensor.storage().unsafeGetStorageImpl());
+      if (image == nullptr || image->type != host_type_of(tensor.scalar_type())) {
         return refuse("a tensor reads its storage as another dtype");
       }
     }
@@ -232,6 +241,33 @@ class Planner {
   std::vector<ResultSpec> specs_;
 };
 
+/// The positions of tensors that are only read.
+std::vector<int> only_read(const EagerCall& call) {
+  std::vector<int> positions;
+  for (size_t i = 0; i < call.tensors.size(); ++i) {
+    const bool written = std::any_of(call.written.begin(), call.written.end(), [&](int w) {
+      return call.tensors[static_cast<size_t>(w)].is_same(call.tensors[i]);
+    });
+    if (!written) {
+      positions.push_back(static_cast<int>(i));
+    }
+  }
+  return positions;
+}
+
+/// Whether the sticks of some 32-bit result run along another dimension than a fresh tensor's: the card could not turn
+/// it beside others.
+bool makes_unturnable(const EagerPlan& plan) {
+  return std::any_of(plan.targets.begin(), plan.targets.end(), [&](const EagerPlan::Target& target) {
+    if (target.direct || plan.kernel == nullptr || target.spec.stride != contiguous_strides(target.spec.size) ||
+        bits_of(target.layout.device_dtype) != 32) {
+      return false;
+    }
+    const auto fresh = DeviceLayout::standard(target.spec.size, target.layout.device_dtype);
+    return fresh.ok() && fresh.value().stride_map.back() != target.layout.stride_map.back();
+  });
+}
+
 /// True when an `out` tensor had another size than the result and got it.
 bool resize_written(const EagerPlan& plan, const EagerCall& call) {
   bool resized = false;
@@ -247,6 +283,15 @@ bool resize_written(const EagerPlan& plan, const EagerCall& call) {
     resized = true;
   }
   return resized;
+}
+
+/// True when a tensor that an operator reads and writes lay in an order of its own and now lies as a fresh one.
+bool settle_written(const EagerCall& call) {
+  bool settled = false;
+  for (const int position : call.written) {
+    settled |= settle(call.tensors[static_cast<size_t>(position)]);
+  }
+  return settled;
 }
 
 /// Queues the kernel and returns the operator's results.
@@ -283,6 +328,28 @@ std::vector<at::Tensor> execute(const EagerPlan& plan, const EagerCall& call, c1
   return results;
 }
 
+/// Whether every element of the result depends on its own operands only, and PyTorch says so of overlapping ones.
+bool writes_each_element(Recipe recipe) {
+  return recipe != &fill_masked && recipe != &add_matmul && recipe != &triangle && recipe != &index_copy &&
+         recipe != &index_put;
+}
+
+/// As PyTorch's own in-place operators do: raises where one element would be written twice, or read after it was.
+void check_overlap(const EagerCall& call) {
+  for (const int position : call.written) {
+    const at::Tensor& written = call.tensors[static_cast<size_t>(position)];
+    at::assert_no_internal_overlap(written);
+    for (const at::Tensor& read : call.tensors) {
+      at::assert_no_partial_overlap(written, read);
+    }
+  }
+}
+
+RefusedForm& refused_form() {
+  static auto* form = new RefusedForm;  // never destroyed: it holds Python objects
+  return *form;
+}
+
 /// The boxed kernel of one form of one operator.
 class EagerOperator final : public c10::OperatorKernel {
  public:
@@ -293,8 +360,16 @@ class EagerOperator final : public c10::OperatorKernel {
       const size_t count = op.schema().arguments().size();
       const Arguments arguments(stack->data() + (stack->size() - count), count);
       const EagerCall call = read_call(op.schema(), arguments);
+      if (!row_.functional.empty() && writes_each_element(row_.recipe)) {
+        check_overlap(call);
+      }
       if (!eager_enabled()) {
         cpu_fallback(op, stack, kEagerIsOff);
+        return;
+      }
+      if (std::optional<at::Tensor> selected = index_by_mask(row_.recipe, arguments)) {
+        torch::jit::drop(stack, count);
+        stack->emplace_back(std::move(*selected));
         return;
       }
       std::optional<EagerKey> key = eager_key(this, arguments);
@@ -307,18 +382,30 @@ class EagerOperator final : public c10::OperatorKernel {
         plan = std::make_shared<const EagerPlan>(make_plan(op, call));
         EagerCache::shared().insert(std::move(*key), plan);
       }
+      if (!plan->refusal.empty() && settle_written(call)) {
+        continue;
+      }
       if (!plan->refusal.empty()) {
-        cpu_fallback(op, stack, plan->refusal);
+        if (std::optional<at::Tensor> result = by_element(row_.recipe, arguments)) {
+          torch::jit::drop(stack, count);
+          stack->emplace_back(std::move(*result));
+          return;
+        }
+        if (!plan->wrong_arguments && refused_form() && refused_form()(op, stack)) {
+          return;
+        }
+        cpu_fallback(op, stack, plan->refusal,
+                     plan->wrong_arguments ? FallbackCause::kWrongArguments : FallbackCause::kNoKernel);
         return;
       }
       if (resize_written(*plan, call)) {
         continue;
       }
       if (plan->kernel != nullptr && !positions_fit(row_.recipe, arguments)) {
-        cpu_fallback(op, stack, "a position outside the tensor");
+        cpu_fallback(op, stack, "a position outside the tensor", FallbackCause::kWrongArguments);
         return;
       }
-      std::vector<at::Tensor> results = execute(*plan, call, call.tensors[0].device());
+      std::vector<at::Tensor> results = run(op.schema(), *plan, call);
       torch::jit::drop(stack, count);
       for (at::Tensor& result : results) {
         stack->emplace_back(std::move(result));
@@ -328,6 +415,37 @@ class EagerOperator final : public c10::OperatorKernel {
   }
 
  private:
+  static std::vector<at::Tensor> run(const c10::FunctionSchema& schema, const EagerPlan& plan, const EagerCall& call) {
+    const c10::Device device = call.tensors[0].device();
+    if (plan.copies.empty()) {
+      return execute(plan, call, device);
+    }
+    const Copies copies = make_copies(call.tensors, plan.copies);
+    const std::vector<c10::IValue> arguments = with_copies(call.arguments, copies);
+    return execute(plan, read_call(schema, arguments), device);
+  }
+
+  /// A plan that runs on copies of operands, where that is what it takes: a 32-bit tensor that is transposed beside
+  /// others, say, which only a kernel of copies can turn.
+  std::optional<EagerPlan> plan_on_copies(const c10::FunctionSchema& schema, const std::string& name,
+                                          const EagerCall& call, const std::vector<ResultSpec>& specs) const {
+    for (const CopyForm form : {CopyForm::kPlain, CopyForm::kSqueezed}) {
+      std::vector<OperandCopy> wanted = wanted_copies(call.tensors, only_read(call), form);
+      const Copies copies = make_copies(call.tensors, wanted);
+      if (copies.empty()) {
+        continue;
+      }
+      const std::vector<c10::IValue> arguments = with_copies(call.arguments, copies);
+      const EagerCall copied = read_call(schema, arguments);
+      EagerPlan plan = Planner(row_, name, copied, specs).run(/*may_copy=*/true);
+      if (plan.refusal.empty()) {
+        plan.copies = std::move(wanted);
+        return plan;
+      }
+    }
+    return std::nullopt;
+  }
+
   EagerPlan make_plan(const c10::OperatorHandle& op, const EagerCall& call) const {
     const auto refused = [](std::string why) {
       EagerPlan plan;
@@ -344,16 +462,44 @@ class EagerOperator final : public c10::OperatorKernel {
     std::vector<ResultSpec> specs;
     try {
       specs = row_.results(op, call.arguments);
+    } catch (const c10::Error& error) {
+      EagerPlan plan = refused(std::string("its results are unknown: ") + error.what_without_backtrace());
+      plan.wrong_arguments = true;
+      return plan;
     } catch (const std::exception& error) {
-      // Wrong arguments: the CPU's kernel says so in PyTorch's words.
-      return refused(std::string("its results are unknown: ") + error.what());
+      EagerPlan plan = refused(std::string("its results are unknown: ") + error.what());
+      plan.wrong_arguments = true;
+      return plan;
     }
-    const std::string name = op.schema().name().substr(std::string_view("aten::").size());
-    return Planner(row_,
-                   "aten." + name +
-                       (op.schema().overload_name().empty() ? "" : "." + op.schema().overload_name()),
-                   call, std::move(specs))
-        .run(/*may_copy=*/true);
+    check_result_type(call);
+    std::string name = "aten." + op.schema().name().substr(std::string_view("aten::").size());
+    if (!op.schema().overload_name().empty()) {
+      name += "." + op.schema().overload_name();
+    }
+    EagerPlan plan = Planner(row_, name, call, specs).run(/*may_copy=*/true);
+    if (!plan.refusal.empty() || makes_unturnable(plan)) {
+      std::optional<EagerPlan> on_copies = plan_on_copies(op.schema(), name, call, specs);
+      if (on_copies && (!plan.refusal.empty() || !makes_unturnable(*on_copies))) {
+        plan = std::move(*on_copies);
+      }
+    }
+    return plan;
+  }
+
+  /// An in-place operator keeps the type of its tensor: what it computes must be castable to that. PyTorch's own
+  /// description of `mul_` forgets to ask.
+  void check_result_type(const EagerCall& call) const {
+    const std::string_view name = row_.functional;
+    if (name.empty() || row_.results != &by_meta) {
+      return;
+    }
+    const size_t dot = std::min(name.find('.'), name.size());
+    const std::string overload(name.substr(std::min(dot + 1, name.size())));
+    const c10::OperatorHandle functional = c10::Dispatcher::singleton().findSchemaOrThrow(
+        ("aten::" + std::string(name.substr(0, dot))).c_str(), overload.c_str());
+    const c10::ScalarType found = by_meta(functional, call.arguments)[0].dtype;
+    const c10::ScalarType kept = call.arguments[0].toTensor().scalar_type();
+    TORCH_CHECK(c10::canCast(found, kept), "result type ", found, " can't be cast to the desired output type ", kept);
   }
 
   const EagerRow row_;
@@ -395,6 +541,10 @@ c10::IValue without_data(const c10::IValue& value) {
 bool eager_enabled() {
   static const bool enabled = unwrap(read_bool("SPYRE_EAGER"));
   return enabled;
+}
+
+void set_refused_form(RefusedForm form) {
+  refused_form() = std::move(form);
 }
 
 std::vector<ResultSpec> by_meta(const c10::OperatorHandle& op, Arguments arguments) {
@@ -442,9 +592,9 @@ void register_eager(torch::Library& library) {
     library.impl(name, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<EagerOperator>(row)));
   };
 #define SPYRE_EAGER(functional, in_place, out, recipe, op, results) \
-  for (const char* name : {functional, in_place, out}) {            \
-    add(name, {&recipe, op, &results});                             \
-  }
+  add(functional, {&recipe, op, &results});                         \
+  add(in_place, {&recipe, op, &results, functional});               \
+  add(out, {&recipe, op, &results});
 #include "glue/eager_table.def"
 }
 
@@ -474,16 +624,50 @@ bool run_copy(const EagerRow& row, Arguments arguments, const ResultSpec& spec, 
   return true;
 }
 
+bool run_copy_into(const at::Tensor& from, at::Tensor to) {
+  static const EagerRow row{&copy, "", nullptr};
+  const std::array<c10::IValue, 2> arguments = {from, to};
+  return run_copy(row, arguments, spec_of(to), to);
+}
+
+/// A view that does not follow the rows of what it shows may follow them where those lie in order.
+bool copy_by_rows(const at::Tensor& from, const at::Tensor& to) {
+  const DeviceLayout layout = layout_of(from);
+  const StorageContext* context = context_of(*from.storage().unsafeGetStorageImpl());
+  const int64_t elements = context != nullptr && context->image ? context->image->numel : 0;
+  const std::optional<DenseTensor> dense = dense_tensor(layout, elements);
+  if (!dense) {
+    return false;
+  }
+  const at::Tensor ordered = at::empty(dense->size, from.options());
+  return layout_of(ordered) != layout && run_copy_into(from.as_strided(dense->size, dense->stride, 0), ordered) &&
+         run_copy_into(ordered.as_strided(from.sizes(), from.strides(), from.storage_offset()), to);
+}
+
+/// Rows that the view joins, and that a turn has to find joined: they are, in a copy of the view in its own order.
+bool copy_by_view(const at::Tensor& from, const at::Tensor& to) {
+  std::vector<int64_t> order(static_cast<size_t>(from.dim())), back(order.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return from.stride(a) > from.stride(b); });
+  for (size_t i = 0; i < order.size(); ++i) {
+    back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  }
+  const at::Tensor rows = from.permute(order);
+  const at::Tensor joined = at::empty(rows.sizes(), from.options());
+  return layout_of(joined) != layout_of(from) && run_copy_into(rows, joined) && run_copy_into(joined.permute(back), to);
+}
+
 }  // namespace
 
 bool copy_on_card(const at::Tensor& from, const at::Tensor& to) {
   if (!eager_enabled()) {
     return false;
   }
-  static const EagerRow row{&copy, "", nullptr};
-  const std::array<c10::IValue, 2> arguments = {from, to};
-  at::Tensor target = to;
-  return run_copy(row, arguments, spec_of(to), target);
+  if (run_copy_into(from, to)) {
+    return true;
+  }
+  const at::AutoDispatchBelowADInplaceOrView no_autograd;
+  return copy_by_rows(from, to) || copy_by_view(from, to);
 }
 
 std::optional<at::Tensor> cast_on_card(const at::Tensor& tensor, c10::ScalarType dtype) {
@@ -498,7 +682,18 @@ std::optional<at::Tensor> cast_on_card(const at::Tensor& tensor, c10::ScalarType
     spec.stride = at::infer_dense_strides(tensor.sizes(), tensor.strides());
   }
   at::Tensor result;
-  return run_copy(row, arguments, spec, result) ? std::optional(result) : std::nullopt;
+  if (run_copy(row, arguments, spec, result)) {
+    return result;
+  }
+  // What lies otherwise than a fresh tensor may be copied first, and converted then.
+  const std::vector<at::Tensor> one = {tensor};
+  for (const auto& [_, copy] : make_copies(one, wanted_copies(one, {0}, CopyForm::kPlain))) {
+    const std::array<c10::IValue, 2> of_copy = {copy, static_cast<int64_t>(dtype)};
+    if (run_copy(row, of_copy, spec, result)) {
+      return result;
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace spyre::glue

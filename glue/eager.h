@@ -3,16 +3,17 @@
 #include <ATen/core/Tensor.h>
 #include <torch/library.h>
 
+#include <functional>
 #include <optional>
 
 /// Eager mode: one operator becomes one graph, compiled by the same driver as `torch.compile`'s and kept.
 ///
 ///     dispatcher ─ boxed arguments ─ key ─┬─ hit ──────────────────────────────────────────┬─ launch
 ///                                         └─ miss ─ shapes by PyTorch ─ recipe ─ compile ──┘
-///                                                   any of them refuses: CPU fallback, counted with the
-///                                                   reason
+///                                                   any of them refuses: a form in Python, if there is one; else
+///                                                   CPU fallback, counted with the reason
 ///
-/// Nothing here goes through Python or Dynamo. The rows are eager_table.def. With the setting SPYRE_EAGER=0, read once
+/// Nothing else here goes through Python or Dynamo. The rows are eager_table.def. With the setting SPYRE_EAGER=0, read once
 /// (`eager_enabled`), every row goes to the counted CPU fallback.
 namespace spyre::glue {
 
@@ -21,6 +22,12 @@ inline constexpr const char* kEagerIsOff = "eager kernels are switched off (SPYR
 
 /// Registers every row of the table.
 void register_eager(torch::Library& library);
+
+/// Runs a call that has no kernel by a form in terms of other operators (python/torch_spyre/eager_forms.py), and leaves
+/// its results on the stack. False, and nothing changed: there is no form, or the card cannot run it either.
+using RefusedForm = std::function<bool(const c10::OperatorHandle& op, torch::jit::Stack* stack)>;
+/// Once, by the bindings, before the first call.
+void set_refused_form(RefusedForm form);
 
 /// The same elements as another dtype, in whatever layout the conversion leaves them in. Nothing: no kernel
 /// does it.

@@ -4,9 +4,8 @@
 
 #include <algorithm>
 #include <functional>
-#include <set>
-#include <tuple>
 
+#include "glue/dense_tensor.h"
 #include "glue/storage.h"
 #include "glue/tensor_access.h"
 #include "spyre/base/error.h"
@@ -57,34 +56,6 @@ int64_t elements_of_storage(const at::Tensor& tensor) {
   return context != nullptr && context->image ? context->image->numel : 0;
 }
 
-/// The sizes and strides of the dense tensor that a layout was made for, from its strides alone. None where they are
-/// not those of one.
-///
-///     device_size [2, 4, 64]   stride_map [64, 100, 1]   400 elements   ->   [4, 100]   [100, 1]
-std::optional<std::pair<std::vector<int64_t>, std::vector<int64_t>>> dense_tensor(const DeviceLayout& layout,
-                                                                                  int64_t elements) {
-  std::set<int64_t, std::greater<>> steps;
-  const int64_t over_stick = layout.stride_map.back() * layout.device_size.back();
-  for (const int64_t step : layout.stride_map) {
-    if (step > 0 && step != over_stick) {
-      steps.insert(step);
-    }
-  }
-  std::vector<int64_t> size, stride(steps.begin(), steps.end());
-  int64_t outer = elements;
-  for (const int64_t step : stride) {
-    if (outer % step != 0) {
-      return std::nullopt;
-    }
-    size.push_back(outer / step);
-    outer = step;
-  }
-  if (outer != 1) {
-    return std::nullopt;
-  }
-  return std::pair(size, stride);
-}
-
 }  // namespace
 
 bool is_part(const at::Tensor& tensor) {
@@ -115,8 +86,9 @@ BufferId GraphBuilder::input(const at::Tensor& tensor) {
   const BufferId id = add(std::move(buffer));
   Buffer& whole = graph_.buffers[static_cast<size_t>(id)];
   if (views_ == Views::kWhole && is_part(tensor)) {
-    if (const auto dense = dense_tensor(*whole.layout, whole.storage)) {
-      std::tie(whole.size, whole.stride) = *dense;
+    if (std::optional<DenseTensor> dense = dense_tensor(*whole.layout, whole.storage)) {
+      whole.size = std::move(dense->size);
+      whole.stride = std::move(dense->stride);
       whole.offset = 0;
     }
   }
@@ -224,6 +196,12 @@ Value NodeBuilder::op(std::string_view name, const std::vector<Value>& operands,
 Value NodeBuilder::reduce(std::string_view kind, const std::vector<Value>& operands,
                           std::vector<std::pair<std::string, double>> attributes) {
   return op(fmt::format("reduce.{}", kind), operands, std::move(attributes));
+}
+
+Value NodeBuilder::dot(Value x, Value w, HostType dtype, std::vector<std::pair<std::string, double>> attributes) {
+  const Value sum = reduce("dot", {x, w}, std::move(attributes));
+  node_.body[static_cast<size_t>(sum.at)].dtype = dtype;
+  return sum;
 }
 
 Value NodeBuilder::as(Value value, HostType wanted) {

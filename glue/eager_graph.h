@@ -110,6 +110,8 @@ class NodeBuilder {
            std::vector<std::pair<std::string, double>> attributes = {});
   Value reduce(std::string_view kind, const std::vector<Value>& operands,
                std::vector<std::pair<std::string, double>> attributes = {});
+  /// A sum of products over the reduced loops; 16-bit operands may have a float32 one.
+  Value dot(Value x, Value w, HostType dtype, std::vector<std::pair<std::string, double>> attributes = {});
   /// The value as another dtype; itself if it is one already.
   Value as(Value value, HostType dtype);
   HostType dtype(Value value) const { return node_.body[static_cast<size_t>(value.at)].dtype; }

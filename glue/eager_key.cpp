@@ -5,6 +5,7 @@
 
 #include <bit>
 
+#include "glue/eager_recipes.h"
 #include "glue/error.h"
 #include "glue/tensor_access.h"
 #include "spyre/base/settings.h"
@@ -159,6 +160,7 @@ std::optional<EagerKey> eager_key(const void* op, std::span<const c10::IValue> a
   writer.words.push_back(static_cast<int64_t>(reinterpret_cast<intptr_t>(op)));
   writer.words.push_back(static_cast<int64_t>(settings_fingerprint()));
   writer.words.push_back(static_cast<int64_t>(c10::get_default_dtype_as_scalartype()));
+  writer.words.push_back(float32_parts());
   for (const c10::IValue& value : arguments) {
     if (!writer.add(value)) {
       return std::nullopt;

@@ -1,13 +1,27 @@
 // Matrix products.
 
+#include <ATen/Context.h>
+
 #include "glue/eager_recipes.h"
 
 namespace spyre::glue {
 namespace {
 
+/// Sums products over the reduced loops, as `dtype`. Of fp32 values as many 16-bit parts are multiplied as the user
+/// asked for.
+Value sum_of_products(NodeBuilder& node, Value x, Value w, HostType dtype) {
+  if (node.dtype(x) != HostType::kFloat32) {
+    return node.dot(x, w, dtype);
+  }
+  return node.dot(x, w, dtype, {{"parts", float32_parts()}});
+}
+
 /// The product of two matrices, or of two equal stacks of them, at the current point of a node with the loops
 /// (batch,) m, n and the reduced loop k.
-Value product(GraphBuilder& graph, NodeBuilder& node, const at::Tensor& a, const at::Tensor& b) {
+Value product(GraphBuilder& graph, NodeBuilder& node, const at::Tensor& a, const at::Tensor& b, HostType dtype) {
+  if (a.size(-1) == 0) {
+    return node.constant(0, dtype);  // operands without elements have no memory to read
+  }
   const size_t batches = static_cast<size_t>(a.dim()) - 2;
   std::vector<Expr> left, right;
   for (size_t i = 0; i < batches; ++i) {
@@ -18,24 +32,41 @@ Value product(GraphBuilder& graph, NodeBuilder& node, const at::Tensor& a, const
   left.insert(left.end(), {m, k});
   right.insert(right.end(), {k, n});
   const Value x = node.load(graph.input(a), left);
-  return node.reduce("dot", {x, node.load(graph.input(b), right)});
+  return sum_of_products(node, x, node.load(graph.input(b), right), dtype);
 }
 
 Status check_type(const at::Tensor& a) {
-  if (a.scalar_type() == c10::kHalf || a.scalar_type() == c10::kBFloat16) {
-    return Status();
+  switch (a.scalar_type()) {
+    case c10::kHalf:
+    case c10::kBFloat16:
+    case c10::kFloat:
+    case c10::kInt:
+    case c10::kLong:
+      return Status();
+    default:
+      return refuse(c10::str("a matrix product in ", a.scalar_type(), "; the card multiplies floats and 32-bit integers"));
   }
-  return refuse(
-      c10::str("a matrix product in ", a.scalar_type(), "; the card multiplies matrices in 16 bits"));
 }
 
 }  // namespace
+
+int float32_parts() {
+  switch (at::globalContext().float32MatmulPrecision()) {
+    case at::Float32MatmulPrecision::HIGHEST:
+      return 3;
+    case at::Float32MatmulPrecision::HIGH:
+      return 2;
+    case at::Float32MatmulPrecision::MEDIUM:
+      return 1;
+  }
+  return 3;
+}
 
 Status matmul(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
   const at::Tensor &a = args[0].toTensor(), &b = args[1].toTensor();
   SPYRE_TRY(check_type(a));
   NodeBuilder node = graph.node(graph.result(), graph.result_size(), {a.size(-1)});
-  node.store(product(graph, node, a, b));
+  node.store(product(graph, node, a, b, graph.buffer(graph.result()).dtype));
   return Status();
 }
 
@@ -48,7 +79,7 @@ Status add_matmul(GraphBuilder& graph, Arguments args, std::string_view /*op*/) 
   // The product rounds before the sum: the card's matrix unit has no third operand.
   const BufferId products = beta == 0 && alpha == 1 ? graph.result() : graph.local(size, type);
   NodeBuilder multiply = graph.node(products, size, {a.size(-1)});
-  multiply.store(product(graph, multiply, a, b));
+  multiply.store(product(graph, multiply, a, b, type));
   if (products == graph.result()) {
     return Status();
   }
@@ -66,9 +97,13 @@ Status matrix_vector(GraphBuilder& graph, Arguments args, std::string_view /*op*
   const at::Tensor &a = args[0].toTensor(), &x = args[1].toTensor();
   SPYRE_TRY(check_type(a));
   NodeBuilder node = graph.node(graph.result(), graph.result_size(), {x.size(0)});
+  if (x.size(0) == 0) {
+    node.store(node.constant(0, host_type_of(a.scalar_type())));
+    return Status();
+  }
   const Expr k = node.loop(node.output_loops());
   const Value row = node.load(graph.input(a), a.dim() == 1 ? std::vector{k} : std::vector{node.loop(0), k});
-  node.store(node.reduce("dot", {row, node.load(graph.input(x), {k})}));
+  node.store(sum_of_products(node, row, node.load(graph.input(x), {k}), node.dtype(row)));
   return Status();
 }
 

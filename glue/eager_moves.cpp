@@ -1,6 +1,11 @@
 // Operators that move elements: copies, cat, gathers, and patterns made from positions.
 
 #include <ATen/ExpandUtils.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/gather.h>
+#include <ATen/ops/masked_select.h>
+#include <ATen/ops/scatter.h>
+#include <ATen/ops/where.h>
 
 #include "glue/eager_recipes.h"
 
@@ -51,6 +56,48 @@ Status stack(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
     }
     position.insert(position.begin() + dim, Expr::constant(slot++));
     node.store(node.load(graph.input(part)), position);
+  }
+  return Status();
+}
+
+Status pad(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
+  const at::Tensor& x = args[0].toTensor();
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, arithmetic_type(x.scalar_type()));
+  const std::vector<int64_t> padding = args[1].toIntVector(), size = graph.result_size();
+  const size_t rank = size.size();
+  // By dimension where x begins in the result, how much of it there is, and where that begins in x.
+  std::vector<int64_t> start(rank), kept = x.sizes().vec(), cut(rank);
+  for (size_t i = 0; i < padding.size() / 2; ++i) {
+    const size_t d = rank - 1 - i;
+    const int64_t before = padding[2 * i], after = padding[2 * i + 1];
+    start[d] = std::max<int64_t>(before, 0);
+    cut[d] = std::max<int64_t>(-before, 0);
+    kept[d] += std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0);
+  }
+  const auto at = [&](NodeBuilder& node, const std::vector<int64_t>& first) {
+    std::vector<Expr> position;
+    for (size_t d = 0; d < rank; ++d) {
+      position.push_back(node.loop(d) + Expr::constant(first[d]));
+    }
+    return position;
+  };
+  if (c10::multiply_integers(kept) > 0) {
+    NodeBuilder node = graph.node(graph.result(), kept);
+    node.store(node.load(graph.input(x), at(node, cut)), at(node, start));
+  }
+  // What is before and behind x along one dimension, beside x along those before it, all along those behind it.
+  for (size_t d = 0; d < rank; ++d) {
+    for (const auto& [begin, end] : {std::pair<int64_t, int64_t>(0, start[d]), {start[d] + kept[d], size[d]}}) {
+      std::vector<int64_t> first(rank), extent = size;
+      std::copy_n(start.begin(), d, first.begin());
+      std::copy_n(kept.begin(), d, extent.begin());
+      first[d] = begin;
+      extent[d] = end - begin;
+      if (c10::multiply_integers(extent) > 0) {
+        NodeBuilder node = graph.node(graph.result(), extent);
+        node.store(node.constant(args[2].toScalar().toDouble(), type), at(node, first));
+      }
+    }
   }
   return Status();
 }
@@ -191,6 +238,69 @@ bool positions_fit(Recipe recipe, Arguments args) {
     return inside(args[2].toTensor(), 0, args[0].toTensor().size(args[1].toInt()));
   }
   return recipe != &embedding || inside(args[1].toTensor(), 0, args[0].toTensor().size(0));
+}
+
+std::optional<at::Tensor> index_by_mask(Recipe recipe, Arguments args) {
+  if (recipe != &index || args.size() != 2) {  // not the form that writes into `out`
+    return std::nullopt;
+  }
+  const auto indices = args[1].toOptionalTensorList();
+  const at::Tensor mask = indices.size() == 1 ? std::optional<at::Tensor>(indices.get(0)).value_or(at::Tensor()) : at::Tensor();
+  const at::Tensor& x = args[0].toTensor();
+  if (!mask.defined() || !mask.device().is_privateuseone() || mask.scalar_type() != c10::kBool) {
+    return std::nullopt;
+  }
+  if (mask.sizes() == x.sizes()) {
+    return at::masked_select(x, mask);
+  }
+  if (mask.dim() != 1 || x.dim() < 2 || mask.size(0) != x.size(0)) {
+    return std::nullopt;
+  }
+  const at::Tensor rows = at::arange(x.size(0), mask.options().dtype(c10::kLong));
+  return x.index_select(0, at::masked_select(rows, mask));
+}
+
+namespace {
+
+std::optional<at::Tensor> select_by_element(Arguments args) {
+  const at::Tensor &x = args[0].toTensor(), &places = args[2].toTensor();
+  const int64_t dim = args[1].toInt();
+  const bool writes_into_out = args.size() > 3;
+  if (writes_into_out || x.dim() == 0 || x.numel() == 0 || x.numel() != x.size(dim) || places.numel() == 0) {
+    return std::nullopt;
+  }
+  std::vector<int64_t> size = x.sizes().vec();
+  size[static_cast<size_t>(dim < 0 ? dim + x.dim() : dim)] = places.numel();
+  return at::gather(x.flatten(), 0, places.to(c10::kLong)).view(size);
+}
+
+}  // namespace
+
+std::optional<at::Tensor> by_element(Recipe recipe, Arguments args) {
+  if (recipe == &index_select) {
+    return select_by_element(args);
+  }
+  const bool writes = recipe == &index_put;
+  if (recipe != &index && !writes) {
+    return std::nullopt;
+  }
+  const at::Tensor& x = args[0].toTensor();
+  const Result<OneIndex> found = one_index(args[1]);
+  if (x.dim() != 1 || x.numel() == 0 || !found.ok() || found.value().positions.numel() == 0) {
+    return std::nullopt;
+  }
+  const at::Tensor given = found.value().positions.to(c10::kLong);
+  const at::Tensor places = at::where(given.lt(0), given.add(x.size(0)), given).flatten();
+  if (!writes) {
+    return at::gather(x, 0, places).view(given.sizes());
+  }
+  const at::Tensor& values = args[2].toTensor();
+  if (args[3].toBool() || values.scalar_type() != x.scalar_type() ||
+      !at::is_expandable_to(values.sizes(), given.sizes())) {
+    return std::nullopt;
+  }
+  x.copy_(at::scatter(x, 0, places, values.to(x.device()).expand(given.sizes()).flatten()));
+  return x;
 }
 
 Status index(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {

@@ -1,4 +1,4 @@
-// Operators of several steps: softmax and layer norm. One graph each, so that what is between the steps never
+// Operators of several steps: softmax and norms. One graph each, so that what is between the steps never
 // leaves the card.
 
 #include "glue/eager_recipes.h"
@@ -138,95 +138,126 @@ Status softmax_backward(GraphBuilder& graph, Arguments args, std::string_view op
 
 namespace {
 
-/// Rows of one dimension: the card's own norm, which takes moments and writes the normalized row.
-void normalize_rows(GraphBuilder& graph, Arguments args, const Rows& rows, HostType type) {
-  const BufferId input = graph.input(args[0].toTensor());
-  const double share = 1.0 / static_cast<double>(rows.count);
-  const BufferId moments = graph.local(rows.kept, type), factors = graph.local(rows.kept, type);
+constexpr HostType kWide = HostType::kFloat32;
+
+/// The rows that a norm of the last `inner` dimensions takes together.
+Rows rows_of(const at::Tensor& x, size_t inner) {
+  std::vector<bool> folded(static_cast<size_t>(x.dim()), false);
+  std::fill(folded.end() - static_cast<std::ptrdiff_t>(inner), folded.end(), true);
+  return Rows(x, std::move(folded));
+}
+
+/// Norms take their statistics in float32, as decompositions.py does: in 16 bits means and squares of ordinary rows
+/// cancel, overflow or vanish.
+struct Norm {
+  GraphBuilder& graph;
+  Rows rows;
+  BufferId mean_of_each(BufferId of) const {
+    const BufferId mean = graph.local(rows.kept, kWide);
+    NodeBuilder node = rows.fold(graph, mean);
+    node.store(mean_of(node, node.load(of, rows.inside(node)), rows));
+    return mean;
+  }
+  BufferId less(BufferId of, BufferId each) const {
+    const BufferId rest = graph.local(rows.size, kWide);
+    NodeBuilder node = graph.node(rest, rows.size);
+    node.store(node.op("sub", {node.load(of), node.load(each)}));
+    return rest;
+  }
+  /// 1 / sqrt(mean square + eps).
+  BufferId scale_of_each(BufferId of, double eps) const {
+    const BufferId scale = graph.local(rows.kept, kWide);
+    NodeBuilder node = rows.fold(graph, scale);
+    const Value part = node.load(of, rows.inside(node));
+    const Value square = mean_of(node, node.op("mul", {part, part}), rows);
+    node.store(node.op("rsqrt", {node.op("add", {square, node.constant(eps, kWide)})}));
+    return scale;
+  }
+  /// The result, and a statistic, as the dtypes that the caller sees.
+  void store(NodeBuilder& node, Value value) const {
+    node.store(node.as(value, graph.buffer(graph.result()).dtype));
+  }
+  void store_each(size_t result, BufferId each) const {
+    NodeBuilder node = graph.node(graph.result(result), rows.kept);
+    node.store(node.as(node.load(each), graph.buffer(graph.result(result)).dtype));
+  }
+};
+
+bool is_given(const c10::IValue& argument) {
+  return !argument.isNone() && argument.toTensor().defined();
+}
+
+/// By the card's own operations. They take a mean off again: what rounding the first one left.
+BufferId norm_of_rows(const Norm& norm, BufferId centred, Arguments args) {
+  GraphBuilder& graph = norm.graph;
+  const Rows& rows = norm.rows;
+  const BufferId moments = graph.local(rows.kept, kWide), scale = graph.local(rows.kept, kWide);
   NodeBuilder measure = rows.fold(graph, moments);
-  measure.store(measure.reduce("exx2", {measure.load(input, rows.inside(measure))},
-                               {{"exx2scale", share}, {"useZeroMean", 0.0}}));
-  NodeBuilder scale = graph.node(factors, rows.kept);
-  scale.store(scale.op("layernormscale", {scale.load(moments)}, {{"eps", args[4].toDouble()}}));
+  measure.store(measure.reduce("exx2", {measure.load(centred, rows.inside(measure))},
+                               {{"exx2scale", 1.0 / static_cast<double>(rows.count)}, {"useZeroMean", 0.0}}));
+  NodeBuilder factor = graph.node(scale, rows.kept);
+  factor.store(factor.op("layernormscale", {factor.load(moments)}, {{"eps", args[4].toDouble()}}));
 
   NodeBuilder last = graph.node(graph.result(), rows.size);
   const auto affine = [&](const c10::IValue& argument, double otherwise) {
-    const bool given = !argument.isNone() && argument.toTensor().defined();
-    return given ? operand(graph, last, argument, type) : last.constant(otherwise, type);
+    return is_given(argument) ? operand(graph, last, argument, kWide) : last.constant(otherwise, kWide);
   };
-  const Value x = last.load(input), moment = last.load(moments), factor = last.load(factors);
+  const Value x = last.load(centred), moment = last.load(moments), each = last.load(scale);
   const Value weight = affine(args[2], 1);
-  last.store(last.op("layernormnorm", {x, moment, factor, weight, affine(args[3], 0)}));
+  norm.store(last, last.op("layernormnorm", {x, moment, each, weight, affine(args[3], 0)}));
+  return scale;
+}
+
+BufferId norm_in_steps(const Norm& norm, BufferId centred, Arguments args) {
+  centred = norm.less(centred, norm.mean_of_each(centred));
+  const BufferId scale = norm.scale_of_each(centred, args[4].toDouble());
+  NodeBuilder last = norm.graph.node(norm.graph.result(), norm.rows.size);
+  Value value = last.op("mul", {last.load(centred), last.load(scale)});
+  for (const auto& [argument, step] : {std::pair(size_t{2}, "mul"), std::pair(size_t{3}, "add")}) {
+    if (is_given(args[argument])) {
+      value = last.op(step, {value, operand(norm.graph, last, args[argument], kWide)});
+    }
+  }
+  norm.store(last, value);
+  return scale;
 }
 
 }  // namespace
 
 Status layer_norm(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
   const at::Tensor& x = args[0].toTensor();
-  SPYRE_ASSIGN_OR_RETURN(const HostType type, float_type(x));
+  SPYRE_TRY(float_type(x));
   for (const size_t affine : {size_t{2}, size_t{3}}) {
-    if (!args[affine].isNone() && args[affine].toTensor().defined()) {
+    if (is_given(args[affine])) {
       SPYRE_TRY(float_type(args[affine].toTensor()));
     }
   }
-  const auto rank = static_cast<size_t>(x.dim()), inner = args[1].toIntVector().size();
-  std::vector<bool> folded(rank, false);
-  std::fill(folded.end() - static_cast<std::ptrdiff_t>(inner), folded.end(), true);
-  const Rows rows(x, std::move(folded));
-  const BufferId input = graph.input(x), mean = graph.result(1), scale = graph.result(2);
-  if (graph.buffer(mean).dtype != type) {
-    return refuse("statistics in another dtype than the input");
-  }
-
-  NodeBuilder average = rows.fold(graph, mean);
-  average.store(mean_of(average, average.load(input, rows.inside(average)), rows));
-
-  const BufferId centred = graph.local(rows.size, type);
-  NodeBuilder centre = graph.node(centred, rows.size);
-  centre.store(centre.op("sub", {centre.load(input), centre.load(mean)}));
-
-  NodeBuilder spread = rows.fold(graph, scale);
-  const Value distance = spread.load(centred, rows.inside(spread));
-  const Value variance = mean_of(spread, spread.op("mul", {distance, distance}), rows);
-  spread.store(spread.op("rsqrt", {spread.op("add", {variance, spread.constant(args[4].toDouble(), type)})}));
-
-  if (inner == 1) {
-    normalize_rows(graph, args, rows, type);
-    return Status();
-  }
-  NodeBuilder last = graph.node(graph.result(), rows.size);
-  Value value = last.op("mul", {last.load(centred), last.load(scale)});
-  for (const auto& [argument, step] : {std::pair(size_t{2}, "mul"), std::pair(size_t{3}, "add")}) {
-    if (!args[argument].isNone() && args[argument].toTensor().defined()) {
-      value = last.op(step, {value, operand(graph, last, args[argument], type)});
-    }
-  }
-  last.store(value);
+  const size_t inner = args[1].toIntVector().size();
+  const Norm norm{graph, rows_of(x, inner)};
+  const BufferId input = as_buffer(graph, x, kWide), mean = norm.mean_of_each(input);
+  const BufferId centred = norm.less(input, mean);
+  const bool has_rows = inner == 1 && norm.rows.count > 1;
+  const BufferId scale = has_rows ? norm_of_rows(norm, centred, args) : norm_in_steps(norm, centred, args);
+  norm.store_each(1, mean);
+  norm.store_each(2, scale);
   return Status();
 }
 
 Status rms_norm(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
   const at::Tensor& x = args[0].toTensor();
-  SPYRE_ASSIGN_OR_RETURN(const HostType type, float_type(x));
-  const auto rank = static_cast<size_t>(x.dim()), inner = args[1].toIntVector().size();
-  std::vector<bool> folded(rank, false);
-  std::fill(folded.end() - static_cast<std::ptrdiff_t>(inner), folded.end(), true);
-  const Rows rows(x, std::move(folded));
-  const BufferId input = graph.input(x), scale = graph.result(1);
+  SPYRE_TRY(float_type(x));
   const double eps = args[3].isNone() ? epsilon_of(x.scalar_type()) : args[3].toDouble();
+  const Norm norm{graph, rows_of(x, args[1].toIntVector().size())};
+  const BufferId input = as_buffer(graph, x, kWide), scale = norm.scale_of_each(input, eps);
 
-  NodeBuilder size = rows.fold(graph, scale);
-  const Value part = size.load(input, rows.inside(size));
-  const Value square = mean_of(size, size.op("mul", {part, part}), rows);
-  size.store(size.op("rsqrt", {size.op("add", {square, size.constant(eps, type)})}));
-
-  NodeBuilder last = graph.node(graph.result(), rows.size);
+  NodeBuilder last = graph.node(graph.result(), norm.rows.size);
   Value value = last.op("mul", {last.load(input), last.load(scale)});
-  if (!args[2].isNone() && args[2].toTensor().defined()) {
+  if (is_given(args[2])) {
     SPYRE_TRY(float_type(args[2].toTensor()));
-    value = last.op("mul", {value, operand(graph, last, args[2], type)});
+    value = last.op("mul", {value, operand(graph, last, args[2], kWide)});
   }
-  last.store(value);
+  norm.store(last, value);
+  norm.store_each(1, scale);
   return Status();
 }
 

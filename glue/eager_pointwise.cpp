@@ -244,6 +244,9 @@ Status add_product(GraphBuilder& graph, Arguments args, std::string_view op) {
 
 Status interpolate(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
   SPYRE_ASSIGN_OR_RETURN(const HostType type, common_type({&args[0], &args[1]}));
+  if (!is_float(type)) {
+    return refuse("PyTorch interpolates floats only");
+  }
   NodeBuilder node = over_result(graph);
   const Value start = operand(graph, node, args[0], type);
   const Value way = node.op("sub", {operand(graph, node, args[1], type), start});

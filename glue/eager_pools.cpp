@@ -10,8 +10,6 @@ namespace {
 
 // As many as torch.compile unrolls.
 constexpr size_t kPlacesAtMost = 25;
-// Whole numbers that the card's 16-bit format has.
-constexpr int64_t kExactInHalves = 1024;
 
 /// A list with one entry for each windowed dimension; one entry alone is for all of them.
 std::vector<int64_t> each(const c10::IValue& list, size_t dims, const std::vector<int64_t>& otherwise) {
@@ -53,16 +51,6 @@ class Window {
     return at;
   }
 
-  /// The same as one number that counts through the windowed dimensions.
-  Expr flat(const NodeBuilder& node, const std::vector<int64_t>& place) const {
-    const std::vector<Expr> at = position(node, place);
-    Expr number = Expr::constant(0);
-    for (size_t d = at.size() - dims_; d < at.size(); ++d) {
-      number = x_.size(static_cast<int64_t>(d)) * number + at[d];
-    }
-    return number;
-  }
-
  private:
   const at::Tensor& x_;
   size_t dims_;
@@ -75,7 +63,7 @@ bool all_are(const std::vector<int64_t>& values, int64_t wanted) {
 }
 
 /// (self, kernel_size, stride, padding, ...) of a pool over the last two dimensions.
-Result<Window> window_of(Arguments args, const c10::IValue& dilation, bool ceil_mode) {
+Result<Window> window_of(Arguments args, bool ceil_mode) {
   constexpr size_t kDims = 2;
   const at::Tensor& x = args[0].toTensor();
   SPYRE_TRY(arithmetic_type(x.scalar_type()));
@@ -85,9 +73,6 @@ Result<Window> window_of(Arguments args, const c10::IValue& dilation, bool ceil_
   const std::vector<int64_t> size = each(args[1], kDims, {}), stride = each(args[2], kDims, size);
   if (!all_are(each(args[3], kDims, {0, 0}), 0) || ceil_mode) {
     return refuse("a pool over the edge of the input");
-  }
-  if (!dilation.isNone() && !all_are(each(dilation, kDims, {1, 1}), 1)) {
-    return refuse("a pool with gaps");
   }
   Window window(x, kDims, size, stride);
   if (window.places().size() > kPlacesAtMost) {
@@ -99,7 +84,7 @@ Result<Window> window_of(Arguments args, const c10::IValue& dilation, bool ceil_
 }  // namespace
 
 Status average_pool(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
-  SPYRE_ASSIGN_OR_RETURN(const Window window, window_of(args, c10::IValue(), args[4].toBool()));
+  SPYRE_ASSIGN_OR_RETURN(const Window window, window_of(args, args[4].toBool()));
   const BufferId x = graph.input(args[0].toTensor());
   NodeBuilder node = graph.node(graph.result(), graph.result_size());
   std::optional<Value> sum;
@@ -109,40 +94,6 @@ Status average_pool(GraphBuilder& graph, Arguments args, std::string_view /*op*/
   }
   const double count = args[6].isNone() ? static_cast<double>(window.places().size()) : number(args[6]);
   node.store(node.op("truediv", {*sum, node.constant(count, node.dtype(*sum))}));
-  return Status();
-}
-
-Status maximum_pool(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
-  SPYRE_ASSIGN_OR_RETURN(const Window window, window_of(args, args[4], args[5].toBool()));
-  const BufferId x = graph.input(args[0].toTensor());
-  NodeBuilder extreme = graph.node(graph.result(), graph.result_size());
-  std::optional<Value> best;
-  for (const std::vector<int64_t>& place : window.places()) {
-    const Value value = extreme.load(x, window.position(extreme, place));
-    best = best ? extreme.op("maximum", {*best, value}) : value;
-  }
-  extreme.store(*best);
-
-  // Positions are counted in the type that is compared: an order of elements that only 32 bits have would not
-  // be the result's. Of equal elements the first one counts, so a later one has to be larger.
-  const HostType counted = graph.buffer(x).dtype;
-  const int64_t positions = args[0].toTensor().size(-1) * args[0].toTensor().size(-2);
-  if (counted != HostType::kFloat32 && positions > kExactInHalves) {
-    return refuse("positions beyond 1024 in 16 bits");
-  }
-  NodeBuilder node = graph.node(graph.result(1), graph.result_size(1));
-  std::optional<Value> largest, where;
-  for (const std::vector<int64_t>& place : window.places()) {
-    const Value value = node.load(x, window.position(node, place));
-    const Value here = node.index(window.flat(node, place), counted);
-    if (largest) {
-      where = node.op("where", {node.op("gt", {value, *largest}), here, *where});
-      largest = node.op("maximum", {*largest, value});
-    } else {
-      where = here, largest = value;
-    }
-  }
-  node.store(*where);
   return Status();
 }
 

@@ -3,6 +3,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
 
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -28,6 +29,14 @@ Error refuse(std::string message);
 /// waits for them; of recipes without positions it is true. A call that fails goes to the CPU, which says so
 /// in PyTorch's words: on the card it would be a fault, and the end of the stream.
 bool positions_fit(Recipe recipe, Arguments args);
+
+/// x[mask] for a mask of all of x or of its rows, whose result is as long as the values say: elements selected, or rows at
+/// the positions selected. None for other calls.
+std::optional<at::Tensor> index_by_mask(Recipe recipe, Arguments args);
+
+/// x[i] and x[i] = v along the only dimension of x, where there are no rows to move: as `gather` and `scatter`, which
+/// choose elements. None for other calls.
+std::optional<at::Tensor> by_element(Recipe recipe, Arguments args);
 
 /// How shape and dtype of the results are known before anything runs.
 using ResultRule = std::vector<ResultSpec> (*)(const c10::OperatorHandle& op, Arguments args);
@@ -94,7 +103,9 @@ Status arg_reduce(GraphBuilder& graph, Arguments args, std::string_view op);  //
 Status extreme_and_position(GraphBuilder& graph, Arguments args, std::string_view op);  ///< max.dim, min.dim
 
 // eager_matmul.cpp
-Status matmul(GraphBuilder& graph, Arguments args, std::string_view op);         ///< mm, bmm
+/// How many 16-bit parts an fp32 value has in a product: what torch.set_float32_matmul_precision says.
+int float32_parts();
+Status matmul(GraphBuilder& graph, Arguments args, std::string_view op);         ///< mm, bmm, and their sums as another dtype
 Status add_matmul(GraphBuilder& graph, Arguments args, std::string_view op);     ///< addmm, baddbmm
 Status matrix_vector(GraphBuilder& graph, Arguments args, std::string_view op);  ///< mv, dot
 
@@ -106,12 +117,12 @@ Status rms_norm(GraphBuilder& graph, Arguments args, std::string_view op);
 
 // eager_pools.cpp
 Status average_pool(GraphBuilder& graph, Arguments args, std::string_view op);
-Status maximum_pool(GraphBuilder& graph, Arguments args, std::string_view op);  ///< with positions
 
 // eager_moves.cpp
 Status copy(GraphBuilder& graph, Arguments args, std::string_view op);  ///< (self, destination)
 Status concatenate(GraphBuilder& graph, Arguments args, std::string_view op);
 Status stack(GraphBuilder& graph, Arguments args, std::string_view op);
+Status pad(GraphBuilder& graph, Arguments args, std::string_view op);
 Status triangle(GraphBuilder& graph, Arguments args, std::string_view op);  ///< op: le (tril), ge (triu)
 Status index_select(GraphBuilder& graph, Arguments args, std::string_view op);
 Status index(GraphBuilder& graph, Arguments args, std::string_view op);  ///< x[:, i]: one tensor of positions

@@ -52,22 +52,67 @@ std::string describe(const at::Tensor& tensor) {
   return c10::str(tensor.scalar_type(), tensor.sizes());
 }
 
+void require_allowed(const std::string& message) {
+  TORCH_CHECK(fallback_mode() != FallbackMode::kError, message,
+              "\n  try  TORCH_SPYRE_FALLBACK=warn to allow it, or another operator");
+}
+
+void report(const std::string& name, const std::string& message) {
+  if (fallback_mode() != FallbackMode::kWarn) {
+    return;
+  }
+  FallbackReporter reporter;
+  {
+    const std::lock_guard lock(books().mutex);
+    reporter = books().reporter;
+  }
+  if (reporter) {
+    reporter(name, message);
+  }
+}
+
+void count(const std::string& name, int64_t bytes, const std::string& reason) {
+  const std::lock_guard lock(books().mutex);
+  FallbackCount& entry = books().counts[name];
+  ++entry.calls;
+  entry.bytes += bytes;
+  ++entry.reasons[reason.substr(0, reason.find('\n'))];
+}
+
+/// In a form (see FormScope) a fallback ends it.
+void end_form(const std::string& name, const std::string& reason) {
+  if (forms().depth > 0) {
+    forms().refusal = name + ": " + reason;
+    TORCH_CHECK(false, *forms().refusal);
+  }
+}
+
 /// One call: which Spyre tensors went to the host, and as what.
 class Call {
  public:
-  Call(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::string& reason)
+  Call(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::string& reason, FallbackCause cause)
       : schema_(op.schema()),
         stack_(stack),
         first_(stack->size() - schema_.arguments().size()),
-        reason_(reason) {}
+        reason_(reason),
+        cause_(cause) {}
 
   void run(const c10::OperatorHandle& op) {
     move_arguments();
-    report();
+    if (cause_ == FallbackCause::kNoKernel) {
+      refuse_in_error_mode();
+    }
     const c10::DeviceIndex target = target_device();
-    op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack_);
-    write_back();
-    move_results(target);
+    run_on_cpu(op);
+    refuse_in_error_mode();
+    try {
+      report();
+      write_back();
+      move_results(target);
+    } catch (...) {
+      count();
+      throw;
+    }
     count();
   }
 
@@ -141,6 +186,17 @@ class Call {
     }
   }
 
+  void run_on_cpu(const c10::OperatorHandle& op) {
+    try {
+      op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack_);
+    } catch (...) {
+      if (cause_ == FallbackCause::kNoKernel) {
+        count();
+      }
+      throw;
+    }
+  }
+
   c10::DeviceIndex target_device() const { return requested_.value_or(device_.value_or(current_device())); }
 
   void write_back() {
@@ -200,32 +256,15 @@ class Call {
     }
   }
 
-  void report() const {
-    if (fallback_mode() == FallbackMode::kSilent) {
-      return;
-    }
-    const std::string message = c10::str(name(), " is falling back to cpu: ", reason_,
-                                         ". Inputs: ", inputs_.empty() ? "none on the card" : inputs_, "; ",
-                                         bytes_, " bytes copied to the host.");
-    TORCH_CHECK(fallback_mode() != FallbackMode::kError, message,
-                "\n  try  TORCH_SPYRE_FALLBACK=warn to allow it, or another operator");
-    FallbackReporter reporter;
-    {
-      const std::lock_guard lock(books().mutex);
-      reporter = books().reporter;
-    }
-    if (reporter) {
-      reporter(name(), message);
-    }
+  std::string message() const {
+    return c10::str(name(), " is falling back to cpu: ", reason_,
+                    ". Inputs: ", inputs_.empty() ? "none on the card" : inputs_, "; ", bytes_,
+                    " bytes copied to the host.");
   }
 
-  void count() const {
-    const std::lock_guard lock(books().mutex);
-    FallbackCount& entry = books().counts[name()];
-    ++entry.calls;
-    entry.bytes += bytes_;
-    ++entry.reasons[reason_.substr(0, reason_.find('\n'))];
-  }
+  void refuse_in_error_mode() const { require_allowed(message()); }
+  void report() const { glue::report(name(), message()); }
+  void count() const { glue::count(name(), bytes_, reason_); }
 
   struct Pair {
     at::Tensor spyre, host;
@@ -235,6 +274,7 @@ class Call {
   torch::jit::Stack* stack_;
   size_t first_;
   const std::string& reason_;
+  const FallbackCause cause_;
   std::unordered_map<c10::TensorImpl*, Pair> hosts_;
   std::vector<at::Tensor> written_;
   std::optional<c10::DeviceIndex> device_, requested_;
@@ -258,17 +298,27 @@ std::optional<std::string> FormScope::refusal() const {
   return forms().refusal;
 }
 
-void cpu_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::string& reason) {
-  if (forms().depth > 0) {
-    forms().refusal = c10::toString(op.operator_name()) + ": " + reason;
-    TORCH_CHECK(false, *forms().refusal);
-  }
-  Call(op, stack, reason).run(op);
+void cpu_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::string& reason,
+                  FallbackCause cause) {
+  end_form(c10::toString(op.operator_name()), reason);
+  Call(op, stack, reason, cause).run(op);
 }
 
 void cpu_fallback_without_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   static const std::string reason = "it has no Spyre kernel";
   cpu_fallback(op, stack, reason);
+}
+
+void host_copy_fallback(const at::Tensor& from, const at::Tensor& to) {
+  const std::string name = "aten::copy_";
+  const std::string reason = c10::str("no kernel copies ", describe(from), " with strides ", from.strides(), " into ",
+                                      describe(to), " with strides ", to.strides());
+  end_form(name, reason);
+  const auto bytes = static_cast<int64_t>(from.nbytes() + to.nbytes());
+  const std::string message = c10::str(name, " is falling back to cpu: ", reason, "; ", bytes, " bytes moved by the host.");
+  require_allowed(message);
+  report(name, message);
+  count(name, bytes, reason);
 }
 
 void require_one_device(c10::Device first, c10::Device other) {

@@ -14,14 +14,21 @@ namespace spyre::glue {
 /// Runs an operator that has no device path on the CPU: Spyre tensors are copied to the host, the CPU kernel
 /// runs, what it changed is copied back into the same tensors, what it made becomes new Spyre tensors.
 ///
-/// Never silent about it: each use is counted, and by the setting TORCH_SPYRE_FALLBACK it warns (once per
-/// operator and call site), raises, or says nothing. An operator that returns a view of its input is refused,
+/// Never silent about it: each use is counted, also one whose kernel raises, and by the setting TORCH_SPYRE_FALLBACK it
+/// warns when the kernel has run (once per operator and call site), raises before it does, or says nothing. An operator that returns a view of its input is refused,
 /// because a copy would not be one; so is one with tensors of two cards, as on any device.
 ///
-/// `reason` says why the card does not run it.
-void cpu_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::string& reason);
+/// `reason` says why the card does not run it. Where the arguments seem to be wrong, the CPU's kernel is asked for
+/// PyTorch's own error: when it raises, nothing fell back, and there is nothing to say or to count.
+enum class FallbackCause { kNoKernel, kWrongArguments };
+void cpu_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::string& reason,
+                  FallbackCause cause = FallbackCause::kNoKernel);
 /// The same for operators without a row in eager_table.def.
 void cpu_fallback_without_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+
+/// A copy between two tensors of one card that no kernel makes: the host moves the elements. Counted and reported as a
+/// fallback of aten::copy_, and refused where fallbacks are.
+void host_copy_fallback(const at::Tensor& from, const at::Tensor& to);
 
 /// While one lives on this thread, an operator that would go to the CPU raises instead, and the scope knows why: an
 /// operator written in terms of others (python/torch_spyre/eager_forms.py) runs on the card as a whole or on the CPU

@@ -15,7 +15,7 @@ at::Tensor empty(c10::IntArrayRef size, std::optional<c10::ScalarType> dtype, st
 at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride, std::optional<c10::ScalarType> dtype,
                          std::optional<c10::Layout> layout, std::optional<c10::Device> device,
                          std::optional<bool> pin_memory);
-/// A tensor in a layout of the caller's choice, which must hold its elements.
+/// A tensor in a layout that the compiler chose.
 at::Tensor empty_with_layout(c10::IntArrayRef size, c10::IntArrayRef stride, c10::ScalarType dtype,
                              const DeviceLayout& layout, c10::Device device);
 const at::Tensor& resize_(const at::Tensor& self, c10::IntArrayRef size,

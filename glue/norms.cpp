@@ -1,3 +1,4 @@
+#include <ATen/WrapDimUtils.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_log_softmax.h>
 #include <ATen/ops/_softmax.h>
@@ -21,13 +22,14 @@ std::tuple<at::Tensor, at::Tensor> rms_norm_backward(const at::Tensor& gradient,
   std::vector<int64_t> outer_dims(static_cast<size_t>(outer)), inner_dims(normalized_shape.size());
   std::iota(outer_dims.begin(), outer_dims.end(), 0);
   std::iota(inner_dims.begin(), inner_dims.end(), outer);
+  const bool weighted = weight.has_value() && weight->defined();
   const at::Tensor normal = input * scale;
   at::Tensor input_gradient, weight_gradient;
   if (wanted[0]) {
-    const at::Tensor slope = weight.has_value() ? gradient * *weight : gradient;
+    const at::Tensor slope = weighted ? gradient * *weight : gradient;
     input_gradient = (slope - normal * at::mean(slope * normal, inner_dims, /*keepdim=*/true)) * scale;
   }
-  if (wanted[1] && weight.has_value()) {
+  if (wanted[1] && weighted) {
     weight_gradient = outer == 0 ? gradient * normal : at::sum(gradient * normal, outer_dims);
   }
   return {input_gradient, weight_gradient};
@@ -46,11 +48,13 @@ at::Tensor as_asked(const at::Tensor& x, std::optional<c10::ScalarType> dtype) {
 }  // namespace
 
 at::Tensor softmax_as(const at::Tensor& x, int64_t dim, std::optional<c10::ScalarType> dtype) {
+  dim = at::maybe_wrap_dim(dim, x.dim());
   return widens(x, dtype) ? at::_softmax(x, dim, /*half_to_float=*/true)
                           : at::_softmax(as_asked(x, dtype), dim, /*half_to_float=*/false);
 }
 
 at::Tensor log_softmax_as(const at::Tensor& x, int64_t dim, std::optional<c10::ScalarType> dtype) {
+  dim = at::maybe_wrap_dim(dim, x.dim());
   return widens(x, dtype) ? at::_log_softmax(x, dim, /*half_to_float=*/true)
                           : at::_log_softmax(as_asked(x, dtype), dim, /*half_to_float=*/false);
 }

@@ -1,5 +1,6 @@
 #include "glue/pinned_memory.h"
 
+#include <ATen/core/CachingHostAllocator.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -13,7 +14,9 @@
 namespace spyre::glue {
 namespace {
 
-class PinnedAllocator final : public c10::Allocator {
+/// No cache: freed memory goes back to the system at once. Queued copies hold the tensors they use, so no event has to be
+/// remembered for a block.
+class PinnedAllocator final : public at::HostAllocator {
  public:
   static PinnedAllocator& instance() {
     static auto* allocator = new PinnedAllocator;  // Never destroyed: tensors may be freed at exit.
@@ -30,11 +33,33 @@ class PinnedAllocator final : public c10::Allocator {
     (void)::mlock(data, rounded);
     const std::lock_guard lock(mutex_);
     blocks_[reinterpret_cast<uintptr_t>(data)] = rounded;
+    for_counts([](c10::CachingAllocator::Stat& stat) { stat.increase(1); });
+    for_bytes([&](c10::CachingAllocator::Stat& stat) { stat.increase(rounded); });
+    ++stats_.num_host_alloc;
     return {data, data, &release, c10::Device(c10::kCPU)};
   }
 
   c10::DeleterFnPtr raw_deleter() const override { return &release; }
   void copy_data(void* to, const void* from, size_t count) const override { std::memcpy(to, from, count); }
+
+  bool record_event(void* data, void* /*context*/, c10::Stream /*stream*/) override { return contains(data); }
+  void empty_cache() override {}
+
+  at::HostStats get_stats() override {
+    const std::lock_guard lock(mutex_);
+    return stats_;
+  }
+  void reset_accumulated_stats() override {
+    const std::lock_guard lock(mutex_);
+    for_counts([](c10::CachingAllocator::Stat& stat) { stat.reset_accumulated(); });
+    for_bytes([](c10::CachingAllocator::Stat& stat) { stat.reset_accumulated(); });
+    stats_.num_host_alloc = stats_.num_host_free = 0;
+  }
+  void reset_peak_stats() override {
+    const std::lock_guard lock(mutex_);
+    for_counts([](c10::CachingAllocator::Stat& stat) { stat.reset_peak(); });
+    for_bytes([](c10::CachingAllocator::Stat& stat) { stat.reset_peak(); });
+  }
 
   bool contains(const void* data) const {
     const auto address = reinterpret_cast<uintptr_t>(data);
@@ -53,14 +78,36 @@ class PinnedAllocator final : public c10::Allocator {
       const std::lock_guard lock(self.mutex_);
       const auto block = self.blocks_.find(reinterpret_cast<uintptr_t>(data));
       (void)::munlock(data, block->second);
+      self.for_counts([](c10::CachingAllocator::Stat& stat) { stat.decrease(1); });
+      self.for_bytes([&](c10::CachingAllocator::Stat& stat) { stat.decrease(block->second); });
+      ++self.stats_.num_host_free;
       self.blocks_.erase(block);
     }
     std::free(data);
   }
 
-  mutable std::mutex mutex_;
+  // Without a cache, what is allocated is what is in use.
+  template <typename Change>
+  void for_counts(const Change& change) {
+    change(stats_.active_requests);
+    change(stats_.allocations);
+  }
+  template <typename Change>
+  void for_bytes(const Change& change) {
+    change(stats_.active_bytes);
+    change(stats_.allocated_bytes);
+  }
+
+  mutable std::mutex mutex_;            // guards the members below
   std::map<uintptr_t, size_t> blocks_;  // start -> size
+  at::HostStats stats_;
 };
+
+/// What `torch.accelerator` asks for statistics and to empty the cache.
+const bool registered = [] {
+  at::setHostAllocator(c10::kPrivateUse1, &PinnedAllocator::instance());
+  return true;
+}();
 
 }  // namespace
 

@@ -15,7 +15,6 @@ namespace {
 constexpr const char* kFallbackBeforeDefault[] = {
     // The default asks for a kernel of the backend's own.
     "_convolution",
-    "convolution_backward",
     "mode.values",
     // The default copies a storage by its bytes, which on the card include padding.
     "as_strided_scatter",

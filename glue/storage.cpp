@@ -10,6 +10,8 @@
 #include "glue/error.h"
 #include "glue/tensor_access.h"
 #include "spyre/base/text.h"
+#include "spyre/layout/element_map.h"
+#include "spyre/runtime/fork.h"
 
 namespace spyre::glue {
 namespace {
@@ -46,8 +48,16 @@ void delete_context(void* data) {
   if (context == nullptr) {
     return;
   }
-  Contexts::instance().remove(context->memory->token());
+  // A bad fork may have inherited the lock, taken for ever; it has no use for the entry.
+  if (context->memory != nullptr && !forked_after_start()) {
+    Contexts::instance().remove(context->memory->token());
+  }
   delete context;
+}
+
+/// The storage's own context, with or without memory.
+StorageContext* own_context(const c10::StorageImpl& storage) {
+  return storage.data_ptr().cast_context<StorageContext>(&delete_context);
 }
 
 /// Strides that place every element once, without a gap: some permutation of a contiguous tensor.
@@ -87,12 +97,25 @@ BaseImage flat_image(int64_t numel, HostType type) {
 }  // namespace
 
 StorageContext* context_of(const c10::StorageImpl& storage) {
-  const c10::DataPtr& data = storage.data_ptr();
-  if (auto* own = data.cast_context<StorageContext>(&delete_context);
-      own != nullptr || data.get() == nullptr) {
-    return own;
+  if (storage.data_ptr().get() == nullptr) {
+    return nullptr;
   }
-  return Contexts::instance().find(data.get());
+  StorageContext* const own = own_context(storage);
+  return own != nullptr ? own : Contexts::instance().find(storage.data_ptr().get());
+}
+
+StorageContext& require_memory(const c10::StorageImpl& storage) {
+  StorageContext* const context = context_of(storage);
+  TORCH_CHECK(context != nullptr, "a Spyre storage has no memory behind it",
+              image_of(storage) != nullptr ? ": it was freed by resize_(0)" : "",
+              "\n  try  storage.resize_(nbytes) before it is used");
+  return *context;
+}
+
+const BaseImage* image_of(const c10::StorageImpl& storage) {
+  const StorageContext* own = own_context(storage);
+  const StorageContext* context = own != nullptr ? own : context_of(storage);
+  return context != nullptr && context->image.has_value() ? &*context->image : nullptr;
 }
 
 int64_t element_capacity(const c10::StorageImpl& storage, HostType type) {
@@ -145,7 +168,8 @@ void replace_image(c10::StorageImpl& storage, BaseImage image) {
 }
 
 BaseImage image_for(c10::IntArrayRef sizes, c10::IntArrayRef strides, HostType type) {
-  if (!is_dense(sizes, strides)) {
+  // The stick takes a dimension of its own.
+  if (!is_dense(sizes, strides) || sizes.size() >= kMaxLayoutDims) {
     return flat_image(reach(sizes, strides), type);
   }
   std::vector<int64_t> order(sizes.size());
@@ -177,28 +201,52 @@ void adopt_storage(c10::StorageImpl& storage, HostType type, c10::IntArrayRef si
   write_logical_elements(*context_of(storage), bytes);
 }
 
+namespace {
+
+void resize_plain_bytes(c10::StorageImpl& storage, size_t new_bytes) {
+  std::vector<std::byte> kept;
+  if (const StorageContext* context = context_of(storage); context != nullptr && new_bytes > 0) {
+    kept = read_raw_bytes(*context, std::min(storage.nbytes(), new_bytes));
+  }
+  storage.set_data_ptr_noswap(
+      allocate_bytes(storage.device().index(), Bytes(static_cast<int64_t>(new_bytes)), "bytes"));
+  storage.set_nbytes(new_bytes);
+  if (!kept.empty()) {
+    write_raw_bytes(*context_of(storage), kept);
+  }
+}
+
+void free_memory(c10::StorageImpl& storage, BaseImage image) {
+  auto* context = new StorageContext{nullptr, std::move(image)};
+  storage.set_data_ptr_noswap(c10::DataPtr(nullptr, context, &delete_context, storage.device()));
+}
+
+}  // namespace
+
 void resize_storage(c10::StorageImpl& storage, size_t new_bytes) {
   TORCH_CHECK(storage.resizable(), "Trying to resize storage that is not resizable");
-  StorageContext* context = context_of(storage);
-  if (context == nullptr || new_bytes == 0 || !context->image.has_value()) {
-    std::vector<std::byte> kept;
-    if (context != nullptr && new_bytes > 0) {
-      kept = read_raw_bytes(*context, std::min(storage.nbytes(), new_bytes));
-    }
-    storage.set_data_ptr_noswap(
-        allocate_bytes(storage.device().index(), Bytes(static_cast<int64_t>(new_bytes)), "bytes"));
-    storage.set_nbytes(new_bytes);
-    if (!kept.empty()) {
-      write_raw_bytes(*context_of(storage), kept);
-    }
+  const BaseImage* const known = image_of(storage);
+  if (known == nullptr) {
+    resize_plain_bytes(storage, new_bytes);
     return;
   }
-  const HostType type = context->image->type;
-  std::vector<std::byte> logical = read_logical_elements(*context);
-  logical.resize(std::min(logical.size(), new_bytes));
-  replace_image(storage, flat_image(static_cast<int64_t>(new_bytes) / info_of(type).host_bytes, type));
+  const BaseImage before = *known;
+  const auto item = static_cast<size_t>(info_of(before.type).host_bytes);
+  const size_t padded = static_cast<size_t>(storage_bytes_of(before).count());
+  const bool same = new_bytes == padded || new_bytes == static_cast<size_t>(before.numel) * item;
+  const StorageContext* const context = context_of(storage);
+  if (new_bytes < item) {
+    free_memory(storage, before);
+  } else if (!same || context == nullptr) {
+    const bool had_memory = context != nullptr;
+    std::vector<std::byte> logical = had_memory ? read_logical_elements(*context) : std::vector<std::byte>();
+    logical.resize(new_bytes / item * item);
+    replace_image(storage, same ? before : flat_image(static_cast<int64_t>(new_bytes / item), before.type));
+    if (had_memory) {
+      write_logical_elements(*context_of(storage), logical);
+    }
+  }
   storage.set_nbytes(new_bytes);
-  write_logical_elements(*context_of(storage), logical);
 }
 
 }  // namespace spyre::glue

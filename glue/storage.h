@@ -25,15 +25,24 @@ struct BaseImage {
 /// the one truth about where elements live; tensors look it up here, so that all views of a storage agree
 /// even after it was resized. A storage made as plain bytes (`torch.UntypedStorage(n, device="spyre")`) has
 /// no image until a tensor adopts it.
+///
+/// `resize_(0)` frees the memory and leaves the image: a storage that is given its bytes back (sharded training does
+/// both around every layer) is what it was before, and views of it that were made before are good again.
 struct StorageContext {
   MemoryRef memory;
   std::optional<BaseImage> image;
 };
 
-/// The context of a Spyre storage; null for a storage without memory (zero bytes). A storage that PyTorch
-/// made from a bare token (`at::from_blob`, used to pickle) has the context of the storage that owns the
-/// token.
+/// The context of a Spyre storage that has memory; null for one without: zero bytes, or freed. A storage that
+/// PyTorch made from a bare token (`at::from_blob`, used to pickle) has the context of the storage that owns
+/// the token.
 StorageContext* context_of(const c10::StorageImpl& storage);
+
+/// The same, and an error for a storage without memory.
+StorageContext& require_memory(const c10::StorageImpl& storage);
+
+/// What the bytes of a storage mean, or meant before it was freed; null for plain bytes.
+const BaseImage* image_of(const c10::StorageImpl& storage);
 
 /// How many elements of a type a storage has room for. Not its bytes divided by the element's: an image is
 /// padded to whole sticks.
@@ -49,7 +58,8 @@ c10::Storage allocate_image(c10::DeviceIndex device, BaseImage image, const std:
 void replace_image(c10::StorageImpl& storage, BaseImage image);
 
 /// The image for a fresh tensor: the default layout for its sizes and strides, or, when the strides leave
-/// gaps or overlap, a one-dimensional image of all elements its strides can reach.
+/// gaps or overlap or there are more dimensions than a layout may have, a one-dimensional image of all elements its
+/// strides can reach.
 BaseImage image_for(c10::IntArrayRef sizes, c10::IntArrayRef strides, HostType type);
 
 /// Bytes PyTorch is told a storage has: the device image, but at least the host's bytes.
@@ -61,7 +71,9 @@ Bytes storage_bytes_of(const BaseImage& image);
 void adopt_storage(c10::StorageImpl& storage, HostType type, c10::IntArrayRef sizes, c10::IntArrayRef strides,
                    int64_t storage_offset);
 
-/// Changes the number of bytes, keeping the logical elements that fit both: `Storage.resize_`.
+/// Changes the number of bytes, keeping the logical elements that fit both: `Storage.resize_`. Elements that were not
+/// there before are zero; after `resize_(0)` they are as undefined as on any device. Bytes that the image has already,
+/// padded or not, change nothing.
 void resize_storage(c10::StorageImpl& storage, size_t new_bytes);
 
 }  // namespace spyre::glue

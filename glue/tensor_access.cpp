@@ -1,9 +1,11 @@
 #include "glue/tensor_access.h"
 
+#include <ATen/EmptyTensor.h>
+
 #include "glue/device_state.h"
 #include "glue/error.h"
 #include "glue/tensor_impl.h"
-#include "spyre/base/settings.h"
+#include "spyre/layout/number_policy.h"
 
 namespace spyre::glue {
 namespace {
@@ -25,21 +27,38 @@ MemoryView TensorAccess::bytes() const { return image_bytes(memory, layout); }
 DeviceLayout layout_of(const at::Tensor& tensor) {
   const auto* impl = dynamic_cast<const SpyreTensorImpl*>(tensor.unsafeGetTensorImpl());
   if (impl != nullptr && impl->own_layout().has_value()) { return *impl->own_layout(); }
-  const StorageContext* context = context_of(*tensor.storage().unsafeGetStorageImpl());
-  if (context != nullptr && context->image.has_value()) { return context->image->layout; }
+  if (const BaseImage* image = image_of(*tensor.storage().unsafeGetStorageImpl())) { return image->layout; }
   return image_for(tensor.sizes(), tensor.strides(), host_type_of(tensor.scalar_type())).layout;
 }
 
+const MemoryRef& memory_behind(const at::Tensor& tensor) {
+  const StorageContext& context = require_memory(*tensor.storage().unsafeGetStorageImpl());
+  const auto* impl = dynamic_cast<const SpyreTensorImpl*>(tensor.unsafeGetTensorImpl());
+  const bool plain = impl == nullptr || impl->own_layout().has_value() || impl->is_storage_bytes();
+  if (!plain && context.image.has_value()) {
+    const auto needed = static_cast<int64_t>(
+        at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), 1, tensor.storage_offset()));
+    TORCH_CHECK(needed <= context.image->numel, "a Spyre tensor of sizes ", tensor.sizes(), ", strides ", tensor.strides(),
+                " and storage offset ", tensor.storage_offset(), " needs a storage of ", needed,
+                " elements, its storage has ", context.image->numel, "\n  try  storage.resize_(nbytes) before it is used");
+  }
+  return context.memory;
+}
+
 TensorAccess access(const at::Tensor& tensor) {
+  (void)memory_behind(tensor);
   const StorageContext* context = context_of(*tensor.storage().unsafeGetStorageImpl());
-  TORCH_CHECK(context != nullptr, "a Spyre tensor of ", tensor.numel(), " elements has no memory behind it");
   TORCH_CHECK(context->image.has_value(), "a Spyre storage of plain bytes cannot be read as a tensor of ",
               tensor.scalar_type());
   const HostType type = host_type_of(tensor.scalar_type());
   TORCH_CHECK(context->image->type == type, "a Spyre storage that holds ",
               std::string(to_string(context->image->type)), " cannot be read as ", std::string(to_string(type)));
+  DeviceLayout layout = layout_of(tensor);
+  // A transfer of no bytes is done at once, and would leave the host's side as it is.
+  TORCH_CHECK(unwrap(layout.byte_size()) > Bytes(0), "a Spyre tensor of ", tensor.numel(),
+              " elements is laid out in no bytes: ", layout.to_string());
   return {.memory = context->memory,
-          .layout = layout_of(tensor),
+          .layout = std::move(layout),
           .view = ViewGeometry::of(tensor.sizes().vec(), tensor.strides().vec(), tensor.storage_offset(),
                                    context->image->numel),
           .type = type,
@@ -57,22 +76,24 @@ HostBuffer host_target(const at::Tensor& tensor) {
 }
 
 Sen169Policy number_policy() {
-  static const Sen169Policy policy = unwrap(read_string("SPYRE_NUMBER_FORMAT")) == "published"
-                                         ? Sen169Policy::kPublished
-                                         : Sen169Policy::kVendor;
+  static const Sen169Policy policy = unwrap(number_policy_setting());
   return policy;
 }
 
 std::vector<std::byte> read_logical_elements(const StorageContext& context) {
+  return read_logical_elements(context, 0, context.image->numel);
+}
+
+std::vector<std::byte> read_logical_elements(const StorageContext& context, int64_t first, int64_t count) {
   const BaseImage& image = *context.image;
-  std::vector<std::byte> out(static_cast<size_t>(image.numel * info_of(image.type).host_bytes));
+  std::vector<std::byte> out(static_cast<size_t>(count * info_of(image.type).host_bytes));
   if (out.empty()) { return out; }
   check(transfer(
       stream_for(context), image_bytes(context.memory, image.layout), TransferDirection::kToHost,
       [&](std::span<std::byte> device) {
         // By the published rule, which is exact for subnormal halves: saving and loading must not change a tensor.
-        return unpack(device, image.layout, flat_view(image.numel, image.numel),
-                      HostBuffer{out.data(), image.type, {image.numel}, {1}}, Sen169Policy::kPublished);
+        return unpack(device, image.layout, ViewGeometry::of({count}, {1}, first, image.numel),
+                      HostBuffer{out.data(), image.type, {count}, {1}}, Sen169Policy::kPublished);
       },
       Blocking::kYes));
   return out;

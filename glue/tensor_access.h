@@ -24,8 +24,13 @@ struct TensorAccess {
   MemoryView bytes() const;
 };
 
-/// Resolves a tensor with at least one element.
+/// Resolves a tensor with at least one element. Raises where there is nothing to resolve to: a storage that was freed,
+/// is too small, has no image or one of another dtype.
 TensorAccess access(const at::Tensor& tensor);
+
+/// The memory that a kernel may use for a tensor. Raises when there is none, or when the storage ends before the
+/// tensor's last element.
+const MemoryRef& memory_behind(const at::Tensor& tensor);
 
 /// The layout of the tensor's base: its own if one was set on it, else its storage's.
 DeviceLayout layout_of(const at::Tensor& tensor);
@@ -40,6 +45,8 @@ Sen169Policy number_policy();
 /// Blocking reads and writes of whole storages on the current stream. *Logical* bytes are the elements in host
 /// order and host type, as a CPU storage would hold them; *raw* bytes are the card's own.
 std::vector<std::byte> read_logical_elements(const StorageContext& context);
+/// Elements [first, first + count) of them.
+std::vector<std::byte> read_logical_elements(const StorageContext& context, int64_t first, int64_t count);
 void write_logical_elements(const StorageContext& context, std::span<const std::byte> bytes);
 std::vector<std::byte> read_raw_bytes(const StorageContext& context, size_t count);
 void write_raw_bytes(const StorageContext& context, std::span<const std::byte> bytes);

@@ -20,6 +20,7 @@ sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402
 
+from tests.e2e import accuracy  # noqa: E402
 from tests.inductor import test_operators as operators  # noqa: E402
 
 GROUPS = {
@@ -138,6 +139,25 @@ def rows(table, texts):
         yield f"| `{name}` | {' | '.join(cells)} | {worst:.2g} |"
 
 
+ACCURACY = """
+## Accuracy
+
+The worst error of each function against exact values (60 digits), over its domain, near zero, near cancellation and at
+the ends of the range (`tests/e2e/accuracy.py`). Errors are relative, in units of half the last place: 2^-10 of the
+value in 16 bits, 2^-24 in float32. 1 is correct rounding; the place is where it was found. [Numerics](numerics.md) says
+what the formats do besides.
+"""
+
+
+def accuracy_rows():
+    for name, function in accuracy.FUNCTIONS.items():
+        cells = []
+        for kind in accuracy.FORMATS:
+            error, at = accuracy.worst_error(name, kind)
+            cells.append(f"{error:.2g} at {at:.4g}")
+        yield f"| `{name}` | {function.domain} | {' | '.join(cells)} |"
+
+
 def page() -> str:
     texts = Texts()
     parts = [HEAD]
@@ -145,12 +165,15 @@ def page() -> str:
         parts.append(f"\n## {title}\n")
         parts.append(f"| operator | {' | '.join(TYPES)} | error |\n|---|{'---|' * len(TYPES)}---|")
         parts.append("\n".join(rows(table, texts)))
+    parts.append(ACCURACY)
+    parts.append(f"| function | domain | {' | '.join(accuracy.FORMATS)} |\n|---|---|{'---|' * len(accuracy.FORMATS)}")
+    parts.append("\n".join(accuracy_rows()))
     return "\n".join(parts) + "\n"
 
 
 def missing() -> list[str]:
-    known = set(re.findall(r"^\| `(\w+)` \|", PAGE.read_text() if PAGE.exists() else "", re.M))
-    return sorted({name for table in GROUPS.values() for name in table} - known)
+    known = set(re.findall(r"^\| `([\w.]+)` \|", PAGE.read_text() if PAGE.exists() else "", re.M))
+    return sorted({name for table in (*GROUPS.values(), accuracy.FUNCTIONS) for name in table} - known)
 
 
 def main() -> int:

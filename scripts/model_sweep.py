@@ -9,10 +9,12 @@ frequent first. Exit code 1 when a run failed or left the card.
 import argparse
 import collections
 import json
+import multiprocessing
 import os
-import subprocess
 import sys
 import tempfile
+import traceback
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,21 +24,43 @@ sys.path.insert(0, str(ROOT))
 from tests.models.architectures import ARCHITECTURES, BY_NAME  # noqa: E402
 from tests.models.run import DTYPES, MODES, WAYS, modes_of  # noqa: E402
 
+# A process of its own for each run, from one that has imported everything: importing takes longer than most runs.
+_FROM = multiprocessing.get_context("forkserver")
+_IMPORTED = [
+    "torch._inductor.compile_fx", "torch_spyre", "transformers.modeling_utils", "transformers.generation.utils",
+    "tests.models.run",
+]  # fmt: skip
+
+
+def _child(case: tuple[str, str, str, str], folder: str) -> None:
+    """One run, its facts into a file: what it prints and how it ends are judged from outside."""
+    from tests.models import run
+
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
+    sys.stdout = sys.stderr = open(Path(folder, "printed"), "w", buffering=1)  # noqa: SIM115 - until it ends
+    warnings.filterwarnings("ignore")
+    try:
+        Path(folder, "facts.json").write_text(json.dumps(run.run(*case)))
+    except BaseException:
+        traceback.print_exc()
+        raise
+
 
 def run_one(case: tuple[str, str, str, str], limit: int) -> dict:
-    name, mode, how, dtype = case
-    command = [sys.executable, "-m", "tests.models.run", name, "--mode", mode, "--how", how, "--dtype", dtype]
-    facts = {"name": name, "mode": mode, "how": how, "dtype": dtype}
-    with tempfile.TemporaryDirectory() as cache:
-        env = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": cache}
-        try:
-            done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=limit)
-        except subprocess.TimeoutExpired:
+    facts = dict(zip(("name", "mode", "how", "dtype"), case, strict=True))
+    with tempfile.TemporaryDirectory() as folder:
+        process = _FROM.Process(target=_child, args=(case, folder))
+        process.start()
+        process.join(limit)
+        if process.exitcode is None:
+            process.kill()
+            process.join()
             return {**facts, "failed": f"no answer within {limit} s"}
-    if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        return {**facts, "failed": last, "stderr": done.stderr[-4000:]}
-    return json.loads(done.stdout.strip().splitlines()[-1])
+        if process.exitcode == 0:
+            return json.loads(Path(folder, "facts.json").read_text())
+        printed = Path(folder, "printed").read_text()
+    last = (printed.strip().splitlines() or [f"exit code {process.exitcode}"])[-1]
+    return {**facts, "failed": last, "stderr": printed[-4000:]}
 
 
 def line(result: dict) -> str:
@@ -65,6 +89,9 @@ def main() -> int:
         for dtype in args.dtypes for how in args.ways for mode in args.modes for name in args.names
         if mode in modes_of(BY_NAME[name])
     ]  # fmt: skip
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # workers would be started for nothing
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    _FROM.set_forkserver_preload(_IMPORTED)
     results = []
     with ThreadPoolExecutor(args.jobs) as pool:
         for result in pool.map(lambda case: run_one(case, args.limit), cases):

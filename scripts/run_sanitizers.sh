@@ -24,14 +24,13 @@ site=$PWD/build/asan/site
 rm -rf "$site" && mkdir -p "$site/torch_spyre"
 ln -s "$PWD"/python/torch_spyre/* "$site/torch_spyre/"
 ln -s "$PWD"/python/torch_spyre_autoload "$site/"
-ln -s "$PWD"/build/asan/glue/_C*.so "$site/torch_spyre/"
+ln -sf "$PWD"/build/asan/glue/_C*.so "$site/torch_spyre/"
 touch "$site/_editable_skbc_torch_spyre.py"
 
 # detect_leaks=0: the interpreter and PyTorch keep registries until the process is gone.
-# handle_segv=0 would hide our own faults; allocator_may_return_null=1: an allocation that is too large is bad_alloc, as
-# without the sanitizer, and tests look for that.
+# allocator_may_return_null=1: an allocation that is too large is bad_alloc, as without the sanitizer; tests look for that.
 LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so)" \
 PYTHONPATH=$site PYTHONMALLOC=malloc \
-ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:detect_stack_use_after_return=0 \
-UBSAN_OPTIONS=print_stacktrace=1 SPYRE_SANITIZED=1 \
+ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+UBSAN_OPTIONS=print_stacktrace=1 \
   "$python" -m pytest -p no:cacheprovider -m "not full" "${@:-tests/e2e}" $([ $# = 0 ] && echo tests/inductor tests/programs)

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "spyre/base/file.h"
 #include "spyre/program/fields.h"
 #include "spyre/program/image.h"
 #include "spyre/program/launch_spec.h"
+#include "spyre/runtime/bundle_parts.h"
 #include "spyre/runtime/spyre_code.h"
 
 namespace spyre::tools {
@@ -17,21 +19,19 @@ Result<Json> read_object(const fs::path& path) {
   return program::parse_bounded_json(text, path.filename().string());
 }
 
-/// The program region as the InitTransfers leave it.
-Result<std::string> load_region(const fs::path& directory, const SpyreCode& code) {
-  std::string region;
+/// The files of the init transfers.
+Result<std::vector<std::string>> load_binaries(const fs::path& directory, const SpyreCode& code) {
+  std::vector<std::string> binaries;
   for (const InitTransfer& init : code.init) {
-    SPYRE_ASSIGN_OR_RETURN(const std::string bytes, read_text(directory / init.file));
+    SPYRE_ASSIGN_OR_RETURN(std::string bytes, read_file(directory / init.file, init.size.count()));
     if (static_cast<int64_t>(bytes.size()) != init.size.count()) {
       return Error(ErrorKind::kInvalidArgument,
                    fmt::format("{}: found {} bytes, allowed: {}, as spyrecode.json says", init.file,
                                bytes.size(), init.size.count()));
     }
-    const auto end = static_cast<size_t>((init.offset + init.size).count());
-    region.resize(std::max(region.size(), end), '\0');
-    region.replace(static_cast<size_t>(init.offset.count()), bytes.size(), bytes);
+    binaries.push_back(std::move(bytes));
   }
-  return region;
+  return binaries;
 }
 
 }  // namespace
@@ -44,12 +44,12 @@ Result<BundleDirectory> open_bundle(const fs::path& path) {
   SPYRE_ASSIGN_OR_RETURN(const SpyreCode code, read_spyre_code(plan, "spyrecode.json", spyre_card()));
   SPYRE_ASSIGN_OR_RETURN(const Json launch, read_object(bundle.code / "launch_spec.json"));
   SPYRE_ASSIGN_OR_RETURN(bundle.launch, program::read_launch_spec(launch, "launch_spec.json"));
-  SPYRE_ASSIGN_OR_RETURN(const std::string region, load_region(bundle.code, code));
+  SPYRE_ASSIGN_OR_RETURN(const std::vector<std::string> binaries, load_binaries(bundle.code, code));
+  SPYRE_TRY(check_parts(bundle.code, plan, code, binaries));
   for (const JobStep& step : code.steps) {
     if (const auto* compute = std::get_if<Compute>(&step.what)) {
-      const auto entry = std::min(static_cast<size_t>(compute->entry.count()), region.size());
       SPYRE_ASSIGN_OR_RETURN(bundle.program,
-                             program::read_image_program(std::as_bytes(std::span(region)).subspan(entry)));
+                             program::read_image_program(bytes_from(compute->entry, code, binaries)));
     }
   }
   return bundle;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <regex>
 
+#include "spyre/base/file.h"
 #include "spyre/base/json.h"
 
 namespace spyre::tools {
@@ -117,8 +118,9 @@ std::string npy_text(const NpyArray& array) {
   return out;
 }
 
-Result<NpyArray> read_npy(const std::filesystem::path& path) {
-  SPYRE_ASSIGN_OR_RETURN(const std::string bytes, read_text(path));
+Result<NpyArray> read_npy(const std::filesystem::path& path, int64_t most_bytes) {
+  constexpr int64_t kMostHeaderBytes = 1 << 16;
+  SPYRE_ASSIGN_OR_RETURN(const std::string bytes, read_file(path, most_bytes + kMostHeaderBytes));
   return parse_npy(bytes, path.string());
 }
 

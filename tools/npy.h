@@ -27,7 +27,8 @@ int64_t npy_element_bytes(std::string_view descr);
 Result<NpyArray> parse_npy(std::string_view bytes, const std::string& origin);
 std::string npy_text(const NpyArray& array);
 
-Result<NpyArray> read_npy(const std::filesystem::path& path);
+/// `most_bytes` is what its elements may take; a larger file is refused before it is read.
+Result<NpyArray> read_npy(const std::filesystem::path& path, int64_t most_bytes);
 Status write_npy(const std::filesystem::path& path, const NpyArray& array);
 
 }  // namespace spyre::tools

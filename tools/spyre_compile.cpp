@@ -6,8 +6,8 @@
 #include <cstdio>
 
 #include "spyre/base/json.h"
+#include "spyre/codegen/superdsc/save_bundle.h"
 #include "spyre/driver/compile.h"
-#include "spyre/opspec/lower.h"
 #include "spyre/opspec/text.h"
 #include "tools/exit_code.h"
 #include "tools/terminal_progress.h"
@@ -21,6 +21,7 @@ struct Command {
   std::string print_after;  // pass name or "all"
   bool emit_opspec = false;
   bool timing = false;
+  bool force = false;
   CompileOptions options;
 };
 
@@ -47,9 +48,10 @@ int run(const Command& command) {
     }
   }
   if (!compiled.ok()) return tools::report(compiled.error(), tools::kBadArtifact);
-  if (command.emit_opspec) fmt::print("{}", to_text(lower_to_kernel(compiled.value().graph).value()));
+  if (command.emit_opspec) fmt::print("{}", to_text(compiled.value().kernel));
   if (command.output.empty()) return tools::kDone;
-  const Status saved = save_bundle(compiled.value().bundle, command.output);
+  const Status saved = save_bundle(compiled.value().bundle, command.output,
+                                   command.force ? Overwrite::kForce : Overwrite::kOurs);
   return saved.ok() ? tools::kDone : tools::report(saved.error(), tools::kBadUsage);
 }
 
@@ -65,7 +67,10 @@ int main(int argc, char** argv) {
   if (!environment.ok()) return tools::report(environment.error(), tools::kBadUsage);
   command.options = environment.value();
   app.add_option("graph", command.input, "Graph in text form")->required()->check(CLI::ExistingFile);
-  app.add_option("-o,--output", command.output, "Compile directory to write; replaced if it exists");
+  app.add_option("-o,--output", command.output,
+                 "Compile directory to write: new, empty, or one written before");
+  app.add_flag("--force", command.force,
+               "Write into any folder; only files of a bundle are replaced or removed");
   app.add_option("--print-after", command.print_after, "Print the graph after this pass, or after 'all'");
   app.add_flag("--opspec", command.emit_opspec, "Print the kernel in OpSpec text form");
   app.add_flag("--timing", command.timing, "Print the time of each pass on stderr");

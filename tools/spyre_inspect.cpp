@@ -8,6 +8,7 @@
 #include "spyre/base/json.h"
 #include "spyre/base/text.h"
 #include "spyre/program/read_program.h"
+#include "tools/bundle_directory.h"
 #include "tools/exit_code.h"
 
 namespace spyre::tools {
@@ -41,6 +42,17 @@ std::string shape_text(const LaunchArg& arg) {
     sizes.push_back(std::visit([](const auto& v) { return fmt::format("{}", v); }, size));
   }
   return fmt::format("[{}]", fmt::join(sizes, ", "));
+}
+
+/// A scalar by its value, a ramp by its first two.
+std::string fill_text(const Fill& fill) {
+  return fill.step == 0 ? fmt::format("{}", fill.start)
+                        : fmt::format("{}, {}, ...", fill.start, fill.start + fill.step);
+}
+
+/// The role, and of a constant its value.
+std::string role_text(const LaunchArg& arg) {
+  return arg.fill ? fmt::format("{} {}", arg.role, fill_text(*arg.fill)) : arg.role;
 }
 
 std::string dims_text(const DeviceOp& op, const Tensor& tensor) {
@@ -94,7 +106,7 @@ void print_launch(const DeviceProgram& program) {
     fmt::print("kernel {}\n\narguments\n", program.launch->kernel_name);
     Table table({"arg", "role", "dtype", "shape", "device size", "stride map", "format"});
     for (const LaunchArg& arg : program.launch->args) {
-      table.add({std::to_string(arg.arg_index), arg.role, arg.dtype, shape_text(arg),
+      table.add({std::to_string(arg.arg_index), role_text(arg), arg.dtype, shape_text(arg),
                  list_text(arg.device_size), list_text(arg.stride_map),
                  arg.device_format ? std::string(to_string(*arg.device_format)) : "?"});
     }
@@ -232,6 +244,7 @@ Json program_json(const DeviceProgram& program) {
                          {"shape", shape_text(arg)},
                          {"device_size", arg.device_size},
                          {"stride_map", arg.stride_map}});
+    if (arg.fill) arguments.back()["fill"] = fill_text(*arg.fill);
   }
   for (const Parameter& p : program.parameters) {
     parameters.push_back(
@@ -247,6 +260,11 @@ Json program_json(const DeviceProgram& program) {
 }
 
 int run(const std::string& path, bool json) {
+  // What is explained must be what would run.
+  if (std::error_code failure;
+      std::filesystem::exists(std::filesystem::path(path) / "spyreCodeDir", failure)) {
+    if (const auto bundle = open_bundle(path); !bundle.ok()) return report(bundle.error(), kBadArtifact);
+  }
   const auto program = read_program_at(path);
   if (!program.ok()) {
     return report(program.error(), kBadArtifact);

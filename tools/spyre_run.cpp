@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "spyre/base/text.h"
+#include "spyre/layout/number_policy.h"
 #include "spyre/layout/pack.h"
 #include "spyre/layout/small_float.h"
 #include "spyre/runtime/launch.h"
@@ -43,13 +44,19 @@ struct Argument {
   HostType type = HostType::kFloat16;
   std::vector<int64_t> shape;
   DeviceLayout layout;
+  Sen169Policy policy = Sen169Policy::kVendor;
   std::vector<std::byte> host;  // elements in C order
   MemoryRef memory;
 
   bool is_input() const { return spec->role != "output"; }
   bool is_output() const { return spec->role != "input"; }
   int64_t numel() const { return numel_of(shape); }
-  ViewGeometry view() const { return ViewGeometry::whole(shape, contiguous_strides(shape)); }
+  /// Where its elements lie in the storage that the layout describes.
+  ViewGeometry view() const {
+    const std::vector<int64_t> strides = spec->stride.empty() ? contiguous_strides(shape) : spec->stride;
+    if (spec->offset == 0 && spec->storage == 0) return ViewGeometry::whole(shape, strides);
+    return ViewGeometry::of(shape, strides, spec->offset, spec->storage);
+  }
 };
 
 Error usage(std::string text) {
@@ -132,6 +139,7 @@ Result<Argument> describe(const program::LaunchArg& spec, const std::map<std::st
             spec.arg_index, spec.dtype, spec.device_size.empty() ? "no" : "a"));
   }
   argument.type = *type;
+  SPYRE_ASSIGN_OR_RETURN(argument.policy, number_policy_setting());
   for (const auto& size : spec.shape) {
     const auto* name = std::get_if<std::string>(&size);
     if (name != nullptr && !extents.contains(*name)) {
@@ -185,7 +193,7 @@ void fill_random(Argument& argument, unsigned seed) {
 }
 
 Status load_input(Argument& argument, const std::string& file) {
-  SPYRE_ASSIGN_OR_RETURN(const NpyArray array, read_npy(file));
+  SPYRE_ASSIGN_OR_RETURN(const NpyArray array, read_npy(file, static_cast<int64_t>(argument.host.size())));
   if (array.shape != argument.shape || array.descr != descr_of(argument.type)) {
     return usage(fmt::format("{}: found {} of {}, allowed: {} of {}, as argument {} is", file,
                              list_text(array.shape), array.descr, list_text(argument.shape),
@@ -195,17 +203,31 @@ Status load_input(Argument& argument, const std::string& file) {
   return Status();
 }
 
+/// An expanded axis shows one element many times: it is sent once.
+void send_once(ViewGeometry& view, ConstHostBuffer& source) {
+  for (size_t d = 0; d < view.sizes.size(); ++d) {
+    if (view.strides[d] == 0 && view.sizes[d] > 1) {
+      view.sizes[d] = 1;
+      source.sizes[d] = 1;
+    }
+  }
+}
+
 Status send(Card& card, Argument& argument) {
   SPYRE_ASSIGN_OR_RETURN(const Bytes size, argument.layout.byte_size());
   SPYRE_ASSIGN_OR_RETURN(argument.memory, card.allocate(size));
   if (!argument.is_input() || argument.numel() == 0) {
     return Status();
   }
-  const ConstHostBuffer source{argument.host.data(), argument.type, argument.shape,
-                               contiguous_strides(argument.shape)};
+  ConstHostBuffer source{argument.host.data(), argument.type, argument.shape,
+                         contiguous_strides(argument.shape)};
+  ViewGeometry view = argument.view();
+  send_once(view, source);
   return transfer(
       card.streams().default_stream(), MemoryView::whole(argument.memory), TransferDirection::kToDevice,
-      [&](std::span<std::byte> device) { return pack(source, argument.layout, argument.view(), device); },
+      [&](std::span<std::byte> device) {
+        return pack(source, argument.layout, view, device, argument.policy);
+      },
       Blocking::kYes);
 }
 
@@ -217,7 +239,9 @@ Status fetch(Card& card, Argument& argument) {
                           contiguous_strides(argument.shape)};
   return transfer(
       card.streams().default_stream(), MemoryView::whole(argument.memory), TransferDirection::kToHost,
-      [&](std::span<std::byte> device) { return unpack(device, argument.layout, argument.view(), target); },
+      [&](std::span<std::byte> device) {
+        return unpack(device, argument.layout, argument.view(), target, argument.policy);
+      },
       Blocking::kYes);
 }
 
@@ -349,6 +373,7 @@ Result<std::vector<Argument>> set_up(Card& card, const JobPlan& plan, const Bund
   SPYRE_ASSIGN_OR_RETURN(auto files, pairs_of(options.inputs));
   std::vector<Argument> arguments;
   for (const program::LaunchArg& spec : bundle.launch.args) {
+    if (spec.is_constant()) continue;  // loaded with the kernel
     SPYRE_ASSIGN_OR_RETURN(Argument argument, describe(spec, extents));
     const auto file = files.find(std::to_string(spec.arg_index));
     if (file != files.end() && argument.is_input()) {

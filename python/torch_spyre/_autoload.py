@@ -3,6 +3,7 @@
 ``import torch`` comes here by way of ``torch_spyre_autoload``. It must be quick and must not start the card.
 """
 
+import atexit
 import warnings
 
 TORCH_VERSION = "2.13"
@@ -50,6 +51,7 @@ def register() -> None:
     fallback.install()
     eager_forms.install()
     _inductor.install()
+    atexit.register(_C._stop_at_exit)  # while everything is still there that queued work uses
     _registered = True
     for name in _C.ignored_settings():
         warnings.warn(f"{name} is set, but this version of torch_spyre does not implement it", stacklevel=2)

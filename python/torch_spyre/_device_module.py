@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import torch
 
-from torch_spyre import _C, diagnostics, memory, random, streams
+from torch_spyre import _C, diagnostics, memory, profiler, random, streams
 from torch_spyre.streams import _index
 
 
 @dataclass(frozen=True)
 class DeviceProperties:
-    """What the card is. Sizes in bytes."""
+    """What the card is. Sizes in bytes; ``total_memory`` is what tensors can use, as in ``mem_get_info``."""
 
     name: str
     type: str
@@ -69,9 +69,7 @@ def get_device_capability(device=None) -> dict:
 
 def get_device_properties(device=None) -> DeviceProperties:
     index = _index(device)
-    facts = _C._device_properties(index)
-    facts["total_memory"] = facts.pop("address_space")
-    return DeviceProperties(index=index, **facts)
+    return DeviceProperties(index=index, **_C._device_properties(index))
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:
@@ -147,7 +145,6 @@ def make() -> types.ModuleType:
         "default_stream",
         "set_stream",
         "stream",
-        "stream_get_error",
         "synchronize",
     ):
         setattr(module, name, getattr(streams, name))
@@ -169,6 +166,7 @@ def make() -> types.ModuleType:
         setattr(module, name, getattr(memory, name))
     for name in ("Scheduling", "GraphLowering", "Lowering", "Codegen", "Compile"):
         setattr(module, name, None)
+    module.get_diagnostic_report = profiler.get_diagnostic_report
     module.memory, module.random, module._utils = memory, random, _Utils
     module._is_in_bad_fork = _C._is_in_bad_fork
     module._is_compiled = lambda: True

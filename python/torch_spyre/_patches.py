@@ -25,6 +25,17 @@ def _print_on_the_host(original):
     return tensor_str
 
 
+def _print_without_elements(original):
+    """A typed storage counts its elements by its bytes; on the card many of those are padding, which is no element."""
+
+    def typed_storage_str(self):
+        if self.device.type != "spyre":
+            return original(self)
+        return f"...\n[{torch.typename(self)}(dtype={self.dtype}, device={self.device}) of {self.nbytes()} bytes]"
+
+    return typed_storage_str
+
+
 _narrow = threading.local()
 
 
@@ -51,3 +62,4 @@ def sixteen_bits_stay():
 def install() -> None:
     torch._prims_common._computation_dtype_map = _ComputationTypes(torch._prims_common._computation_dtype_map)
     torch._tensor_str._tensor_str = _print_on_the_host(torch._tensor_str._tensor_str)
+    torch.storage.TypedStorage.__str__ = _print_without_elements(torch.storage.TypedStorage.__str__)

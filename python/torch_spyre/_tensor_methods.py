@@ -2,6 +2,7 @@
 ``Module.to``: weights of linear layers arrive the way matmuls read them."""
 
 import functools
+import threading
 
 import torch
 from torch.utils._device import _device_constructors
@@ -32,8 +33,8 @@ def _wrap_to(original):
         if device_layout is None:
             return original(self, *args, **kwargs)
         device, dtype, _, _ = torch._C._nn._parse_to(*args, **{k: v for k, v in kwargs.items() if k != "copy"})
-        if device is None:
-            device = self.device
+        if device is None:  # a layout is one of the card's, so that is where a tensor of the host goes
+            device = torch.device("spyre") if self.device.type == "cpu" else self.device
         if device.type != "spyre":
             raise ValueError(f"device_layout needs a Spyre device, found {device}")
         return _to_layout(self, device, dtype, device_layout, kwargs.get("copy", False))
@@ -66,6 +67,37 @@ def _wrap_module_to(original):
     return to
 
 
+_applying = threading.local()
+
+
+def _wrap_module_apply(original):
+    """A tensor of the card is no shallow copy of one of the host, so PyTorch makes a new parameter of each that moves,
+    and of a tied one as many as there are holders. Here they stay one: its gradient is the sum of both."""
+
+    @functools.wraps(original)
+    def _apply(self, *args, **kwargs):
+        if getattr(_applying, "inside", False):
+            return original(self, *args, **kwargs)
+        from torch_spyre.model_utils import shared_tensors, tie
+
+        shared = shared_tensors(self)
+        _applying.inside = True
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            _applying.inside = False
+            tie(shared)
+
+    return _apply
+
+
+def place_weights_in_module_to() -> None:
+    """Changes ``Module.to``, unless that was done."""
+    if not hasattr(torch.nn.Module.to, "_places_weights"):
+        torch.nn.Module.to = _wrap_module_to(torch.nn.Module.to)
+        torch.nn.Module.to._places_weights = True
+
+
 def install() -> None:
     # `with torch.device(...)` tells constructors by identity and remembers them at first use. Let it remember the
     # function inside our wrapper: that is the one it gets to see.
@@ -73,4 +105,5 @@ def install() -> None:
     torch.Tensor.device_tensor_layout = device_tensor_layout
     torch.Tensor.to = _wrap_to(torch.Tensor.to)
     torch.empty = _wrap_empty(torch.empty)
-    torch.nn.Module.to = _wrap_module_to(torch.nn.Module.to)
+    torch.nn.Module._apply = _wrap_module_apply(torch.nn.Module._apply)
+    place_weights_in_module_to()

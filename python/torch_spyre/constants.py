@@ -1,6 +1,7 @@
 """Names and numbers that scripts import."""
 
 DEVICE_NAME = "spyre"
+DISTRIBUTED_BACKEND_NAME = "spyreccl"  # reserved: there are no collectives yet
 BYTES_IN_STICK = 128
 DEVICE_ALIGNMENT = 128
 SEGMENT_SIZE = 16 * 1024**3

@@ -64,7 +64,9 @@ def show_config() -> str:
     """Every setting with its value; a star marks those the environment sets."""
     rows = _C.settings()
     width = max(len(row["name"]) for row in rows)
-    return "\n".join(f"{'*' if row['is_set'] else ' '} {row['name']:<{width}} = {row['value']}" for row in rows)
+    return "\n".join(
+        f"{'*' if row['is_set'] else ' '} {row['name']:<{width}} = {row['error'] or row['value']}" for row in rows
+    )
 
 
 def environment_report() -> str:

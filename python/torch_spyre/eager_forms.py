@@ -1,17 +1,18 @@
 """Eager operators that are written in terms of others: each step of a form is an eager kernel of its own.
 
 The forms are those that ``torch.compile`` takes apart, so that both ways compute the same. A form the card cannot run
-as a whole leaves the operator to the CPU, counted (``_C.run_form``).
+as a whole leaves the operator to the CPU, counted (``_C.run_form``). Operators with a kernel of their own may have a
+form for calls that it is refused for.
 """
 
 import functools
+import warnings
 
 import torch
-import torch._decomp.decompositions as pytorchs
 from torch._prims_common.wrappers import _maybe_resize_out, _safe_copy_out
 
-from torch_spyre import _C
-from torch_spyre._inductor import attention, decompositions
+from torch_spyre import _C, eager_indexing
+from torch_spyre._inductor import attention, compaction, decompositions, encoder_layer, experts, gradients
 from torch_spyre._patches import sixteen_bits_stay
 
 aten = torch.ops.aten
@@ -20,15 +21,19 @@ _ONE_BY_ONE_AT_MOST = 16  # as many as a model has tokens that end a text
 
 
 def _slice_scatter(x, src, dim=0, start=None, end=None, step=1):
+    """Beside one another, where the card can: no kernel writes a part of a stick and keeps the rest."""
+    if step == 1 and src.numel():
+        first, last, _ = slice(start, end).indices(x.shape[dim])
+        rest = x.narrow(dim, last, x.shape[dim] - last)
+        return torch.cat([x.narrow(dim, 0, first), src.to(x.dtype), rest], dim)
     out = x.clone()
     aten.slice.Tensor(out, dim, start, end, step).copy_(src)
     return out
 
 
 def _select_scatter(x, src, dim, index):
-    out = x.clone()
-    out.select(dim, index).copy_(src)
-    return out
+    index = index + x.shape[dim] if index < 0 else index
+    return _slice_scatter(x, src.unsqueeze(dim), dim, index, index + 1)
 
 
 def _isin(elements, test_elements, *, assume_unique=False, invert=False):
@@ -44,8 +49,6 @@ def _isin(elements, test_elements, *, assume_unique=False, invert=False):
 def _attention(*args, **kwargs):
     if not attention.supported(*args, **kwargs):
         return NotImplemented
-    import torch_spyre._inductor.customops  # noqa: F401
-
     return attention.attention(*args, **kwargs)
 
 
@@ -77,6 +80,39 @@ def _one_hot(*args, **kwargs):
     return decompositions.one_hot(*args, **kwargs)
 
 
+def _histc(x, bins=100, min=0, max=0):  # noqa: A002
+    if min == max and x.numel():
+        min, max = x.min().item(), x.max().item()  # noqa: A001
+    return decompositions.histc(x, bins, min, max)
+
+
+def _bincount(x, weights=None, minlength=0):
+    """The largest number says how long the result is: it is looked at, as on any device."""
+    if weights is not None or x.ndim != 1 or x.numel() == 0 or x.is_floating_point():
+        return NotImplemented
+    bins = max(int(x.max()) + 1, minlength)
+    if int(x.min()) < 0 or not experts.can_count(x, bins):
+        return NotImplemented
+    return experts.counts(x, bins).to(torch.int64)
+
+
+def _add_rows(x, indices, values, accumulate=False, unsafe=False):
+    if not accumulate or not gradients.can_add_rows(x, indices, values):
+        return NotImplemented
+    named = [(i, n) for i, n in zip(indices, x.shape, strict=False) if i is not None]
+    if not all(_positions_fit(torch.where(i < 0, i + n, i), n) for i, n in named):
+        return NotImplemented
+    return x.copy_(gradients.rows_added(x, indices, values))
+
+
+def _pad_words(x, pad, value=0):
+    """32-bit elements move as pairs of halves, and so do zeros; another number is chosen where there was no element."""
+    if value == 0 or x.dtype not in (torch.float32, torch.int32, torch.int64):
+        return NotImplemented
+    outside = aten.constant_pad_nd(torch.zeros_like(x, dtype=torch.float16), pad, 1.0) != 0.0
+    return torch.where(outside, torch.full((), value, dtype=x.dtype, device=x.device), aten.constant_pad_nd(x, pad, 0))
+
+
 def _glu(x, dim=-1):
     values, gates = x.chunk(2, dim)
     return values * torch.sigmoid(gates) if values.shape == gates.shape else NotImplemented
@@ -84,40 +120,42 @@ def _glu(x, dim=-1):
 
 def _native_batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps):
     """The running statistics change when nothing can go wrong any more. Only training saves what it found."""
-    steps = pytorchs.native_batch_norm_helper
-    out, mean, rstd, *after = steps(x, weight, bias, running_mean, running_var, training, momentum, eps, True)
+    steps = decompositions.batch_norm_steps
+    out, mean, rstd, *after = steps(x, weight, bias, running_mean, running_var, training, momentum, eps)
     for statistic, changed in zip((running_mean, running_var), after, strict=True):
         if training and statistic is not None:
             statistic.copy_(changed)
     return (out, mean, rstd) if training else (out, x.new_empty(0), x.new_empty(0))
 
 
-def _nll_loss_forward(x, target, weight, reduction, ignore_index):
-    """PyTorch's form replaces ignored classes before it looks them up. Here they are found nowhere, or dropped."""
-    if weight is not None or x.ndim != 2:
-        return NotImplemented
-    kept = target != ignore_index
-    if not _positions_fit(torch.where(kept, target, 0), x.shape[1]):
-        return NotImplemented
-    loss = torch.where(kept, -decompositions.gather(x, 1, target.unsqueeze(1)).squeeze(1), 0.0)
-    if reduction == 0:
-        return loss, x.new_zeros(())
-    count = kept.sum().to(x.dtype)
-    return (loss.sum() / count if reduction == 1 else loss.sum()), count
-
-
 _FORMS = {
+    aten._native_multi_head_attention.default: encoder_layer.multi_head_attention,
+    aten._transformer_encoder_layer_fwd.default: encoder_layer.transformer_encoder_layer,
     aten.convolution.default: decompositions.convolution,
+    aten.convolution_backward.default: decompositions.convolution_backward,
+    aten.bincount.default: _bincount,
     aten.cumsum.default: decompositions.cumsum,
+    aten.embedding_dense_backward.default: decompositions.embedding_dense_backward,
     aten.flip.default: decompositions.flip,
     aten.gather.default: _inside(decompositions.gather),
+    aten._unique2.default: compaction.unique,
     aten.glu.default: _glu,
+    aten._weight_norm_interface.default: decompositions.weight_norm,
+    aten._weight_norm_interface_backward.default: decompositions.weight_norm_backward,
+    aten._grouped_mm.default: decompositions.grouped_mm,
+    aten.histc.default: _histc,
     aten.index_add.default: _inside(decompositions.index_add),
     aten.isin.Tensor_Tensor: _isin,
     aten.linalg_vector_norm.default: decompositions.vector_norm,
+    aten.masked_scatter.default: compaction.masked_scatter,
+    aten.masked_select.default: compaction.masked_select,
+    aten.max_pool2d_with_indices.default: decompositions.max_pool2d_with_indices,
+    aten.max_pool2d_with_indices_backward.default: decompositions.max_pool2d_with_indices_backward,
     aten.native_batch_norm.default: _native_batch_norm,
     aten.native_group_norm.default: decompositions.native_group_norm,
-    aten.nll_loss_forward.default: _nll_loss_forward,
+    aten.native_layer_norm_backward.default: decompositions.native_layer_norm_backward,
+    aten.nll_loss_backward.default: decompositions.nll_loss_backward,
+    aten.nll_loss_forward.default: decompositions.nll_loss_forward,
     aten.roll.default: decompositions.roll,
     aten.scatter.src: _inside(decompositions.scatter),
     aten.scatter.value: _inside(decompositions.scatter),
@@ -133,6 +171,13 @@ _FORMS = {
     aten.var_mean.correction: decompositions.var_mean,
 }
 
+# Operators with a kernel of their own, for calls that it is refused for.
+_WHERE_REFUSED = {
+    aten._index_put_impl_.default: _add_rows,
+    aten.constant_pad_nd.default: _pad_words,
+    aten.index.Tensor: eager_indexing.index,
+}
+
 # Operators whose decomposition is PyTorch's own, the one that torch.compile uses.
 _TAKEN_APART = """
     frac heaviside logaddexp logaddexp2 logit nan_to_num sinc special_entr xlogy.Tensor
@@ -141,7 +186,8 @@ _TAKEN_APART = """
     aminmax count_nonzero.dim_IntList nansum
     huber_loss mse_loss smooth_l1_loss
     elu_backward gelu_backward hardsigmoid_backward hardswish_backward hardtanh_backward leaky_relu_backward
-    log_sigmoid_backward mish_backward mse_loss_backward nll_loss_backward softplus_backward
+    log_sigmoid_backward mish_backward mse_loss_backward native_batch_norm_backward
+    native_group_norm_backward softplus_backward
 """
 
 # PyTorch takes these apart above autograd, and so do we; what is not for the card stays PyTorch's.
@@ -149,6 +195,12 @@ _COMPOSITE_FORMS = {
     aten.one_hot.default: _one_hot,
     aten.scaled_dot_product_attention.default: _attention,
 }
+
+
+def _packs_no_texts(x, mask) -> bool:
+    """What ``nn.TransformerEncoder`` asks before it packs padded texts into a nested tensor: the card has none."""
+    return False
+
 
 _library = torch.library.Library("aten", "IMPL")  # kept alive: kernels go with it
 
@@ -215,7 +267,18 @@ def forms() -> dict:
     return {**{other: _into(form, names) for op, form in every.items() for other, names in _variants(op)}, **every}
 
 
+def replace(op, form) -> None:
+    """Another form for an operator, a script's own; calls of the card run it from now on."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Warning only once for all operators")  # replacing is what was asked
+        _library.impl(op, _kernel(op, form), "PrivateUse1", allow_override=True)
+
+
 def install() -> None:
+    import torch_spyre._inductor.customops  # noqa: F401 - operators that forms call
+
+    _C.set_refused_forms({op.name(): form for op, form in _WHERE_REFUSED.items()})
+    _library.impl(aten._nested_tensor_from_mask_left_aligned.default, _packs_no_texts, "PrivateUse1")
     for op, form in forms().items():
         _library.impl(op, _kernel(op, form), "PrivateUse1")
     for op, form in _COMPOSITE_FORMS.items():

@@ -7,7 +7,7 @@ from torch_spyre.streams import _index
 
 
 def _generator(device="spyre") -> torch.Generator:
-    return _C._default_generator(_index(device))
+    return _C._get_default_generator(_index(device))
 
 
 def manual_seed(seed: int) -> None:

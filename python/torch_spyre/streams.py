@@ -2,7 +2,7 @@
 
 import torch
 
-from torch_spyre import _C
+from torch_spyre import _C, profiler
 
 
 def _index(device=None) -> int:
@@ -82,11 +82,9 @@ def stream(stream: Stream) -> Stream:
 
 def synchronize(device=None) -> None:
     """Waits for all work on a card; on all cards when none is named."""
-    if device is None:
-        _C._synchronize_all()
-    else:
-        _C._synchronize(_index(device))
-
-
-def stream_get_error(stream: torch.Stream):
-    return _C._stream_get_error(stream.stream_id, stream.device_index)
+    index = None if device is None else _index(device)
+    with profiler.reported("runtime_launch"):
+        if index is None:
+            _C._synchronize_all()
+        else:
+            _C._synchronize(index)

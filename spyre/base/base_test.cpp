@@ -1,10 +1,14 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
 
+#include "spyre/base/file.h"
 #include "spyre/base/json.h"
 #include "spyre/base/log.h"
 #include "spyre/base/result.h"
@@ -66,6 +70,26 @@ TEST(Json, KeepsKeyOrder) {
   EXPECT_EQ(parse_json(R"({"b":1,"a":2})", "x").value().dump(), R"({"b":1,"a":2})");
 }
 
+TEST(File, OnlyRegularFilesOfAllowedSizeAreRead) {
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / fmt::format("file{}", ::getpid());
+  std::filesystem::create_directories(folder);
+  ASSERT_TRUE(write_text(folder / "text", "twelve bytes").ok());
+  EXPECT_EQ(read_file(folder / "text", 12).value(), "twelve bytes");
+  EXPECT_THAT(read_file(folder / "text", 11).error().message,
+              HasSubstr("found 12 bytes, allowed: at most 11"));
+  EXPECT_THAT(read_file(folder, 12).error().message, HasSubstr("found a folder, allowed: a regular file"));
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_THAT(read_text(folder / "pipe").error().message, HasSubstr("a regular file"));
+  EXPECT_THAT(read_text("/dev/zero").error().message, HasSubstr("a regular file"));
+  EXPECT_THAT(read_text(folder / "none").error().message, HasSubstr("No such file"));
+  EXPECT_FALSE(read_text("/proc/self/status").value().empty());  // states no size
+  // A failed write leaves nothing behind.
+  EXPECT_FALSE(write_text(folder, "text").ok());
+  EXPECT_FALSE(std::filesystem::exists(folder.string() + fmt::format(".tmp{}_2", ::getpid())));
+  std::filesystem::remove_all(folder);
+}
+
 TEST(Log, GoesToTheSinkOnly) {
   std::string seen;
   LogSink before = set_log_sink([&](LogLevel level, std::string_view layer, std::string_view text) {
@@ -101,6 +125,18 @@ TEST(Settings, MalformedValueSaysWhatIsAllowed) {
   EXPECT_EQ(read_int("SENCORES").value(), 7);
   unsetenv("SENCORES");
   EXPECT_EQ(read_int("SENCORES").value(), 32);
+}
+
+TEST(Settings, AllMalformedValuesAreSaidAtOnce) {
+  EXPECT_TRUE(check_settings().ok());
+  setenv("SENCORES", "33", 1);
+  setenv("DXP_LX_FRAC_AVAIL", "nan", 1);
+  const Status status = check_settings();
+  unsetenv("SENCORES");
+  unsetenv("DXP_LX_FRAC_AVAIL");
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().message, "DXP_LX_FRAC_AVAIL='nan' is not allowed: expected a number from 0 to 1");
+  EXPECT_EQ(status.error().notes.back(), "SENCORES='33' is not allowed: expected 1 to 32");
 }
 
 TEST(Settings, BoolTakesUpstreamsWords) {

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <fstream>
-#include <sstream>
+
+#include "spyre/base/file.h"
 
 namespace spyre {
 
@@ -17,16 +19,7 @@ Result<Json> parse_json(std::string_view text, std::string_view origin) {
 }
 
 Result<std::string> read_text(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    return Error(ErrorKind::kNotFound, fmt::format("{}: cannot be opened for reading", path.string()));
-  }
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (in.bad()) {
-    return Error(ErrorKind::kNotFound, fmt::format("{}: reading failed", path.string()));
-  }
-  return std::move(text).str();
+  return read_file(path, kMostTextBytes);
 }
 
 Result<Json> read_json(const std::filesystem::path& path) {
@@ -35,18 +28,22 @@ Result<Json> read_json(const std::filesystem::path& path) {
 }
 
 Status write_text(const std::filesystem::path& path, std::string_view text) {
-  const std::filesystem::path temporary = path.string() + fmt::format(".tmp{}", ::getpid());
+  static std::atomic<int> number = 0;  // two threads may write one file
+  const std::filesystem::path temporary = fmt::format("{}.tmp{}_{}", path.string(), ::getpid(), ++number);
+  const auto give_up = [&](Error error) {
+    std::error_code ignored;
+    std::filesystem::remove(temporary, ignored);
+    return error;
+  };
   std::ofstream out(temporary, std::ios::binary);
   out.write(text.data(), static_cast<std::streamsize>(text.size()));
   out.close();
-  if (!out) {
-    return Error(ErrorKind::kNotFound, fmt::format("{}: writing failed", temporary.string()));
-  }
+  if (!out) return give_up(Error(ErrorKind::kNotFound, fmt::format("{}: writing failed", path.string())));
   std::error_code failure;
   std::filesystem::rename(temporary, path, failure);
   if (failure) {
-    return Error(ErrorKind::kNotFound,
-                 fmt::format("{}: cannot be put in place: {}", path.string(), failure.message()));
+    return give_up(Error(ErrorKind::kNotFound,
+                         fmt::format("{}: cannot be put in place: {}", path.string(), failure.message())));
   }
   return Status();
 }

@@ -7,12 +7,12 @@ namespace spyre {
 namespace {
 
 std::mutex& sink_mutex() {
-  static std::mutex mutex;
+  static auto& mutex = *new std::mutex;  // never destroyed, as the sink: threads may log after `exit`
   return mutex;
 }
 
 LogSink& current_sink() {
-  static LogSink sink;
+  static auto& sink = *new LogSink;
   return sink;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <optional>
 
 #include "spyre/base/text.h"
 
@@ -16,7 +17,7 @@ using enum SettingType;
 
 /// The one table. Sorted by name; a test checks that.
 const std::vector<Setting>& table() {
-  static const std::vector<Setting> rows = {
+  static const auto& rows = *new std::vector<Setting>{  // never destroyed: threads may outlive `exit`
       {.name = "AIU_WORLD_SIZE",
        .type = kInt,
        .fallback = int64_t{1},
@@ -33,9 +34,18 @@ const std::vector<Setting>& table() {
       {.name = "DXP_LX_FRAC_AVAIL",
        .type = kFloat,
        .fallback = 0.2,
+       .min = 0,
+       .max = 1,
        .layer = "passes",
        .changes_code = true,
        .meaning = "Fraction of LX left to the back end; the rest is planned."},
+      {.name = "EAGER_MODE",
+       .type = kBool,
+       .fallback = false,
+       .layer = "glue",
+       .implemented = false,
+       .meaning = "Earlier upstream revisions compiled eager graphs under it; here every eager operator has a kernel of "
+                  "its own, and SPYRE_EAGER switches those."},
       {.name = "FLEX_DEVICE",
        .type = kChoice,
        .fallback = std::string("MOCK"),
@@ -173,10 +183,11 @@ const std::vector<Setting>& table() {
                   "bundles."},
       {.name = "SPYRE_NUMBER_FORMAT",
        .type = kChoice,
-       .fallback = std::string("vendor"),
-       .choices = {"vendor", "published"},
+       .fallback = std::string("published"),
+       .choices = {"published", "vendor"},
        .layer = "layout",
-       .meaning = "Rules for converting to and from the 16-bit device format (see ADR 0002)."},
+       .meaning = "Rules for fp16 on its way to and from the 16-bit device format. vendor: those of the card's host "
+                  "library, quirks included, for byte comparison with hardware (see ADR 0032)."},
       {.name = "SPYRE_THREADS",
        .type = kInt,
        .fallback = int64_t{0},
@@ -201,6 +212,11 @@ const std::vector<Setting>& table() {
        .layer = "glue",
        .meaning =
            "What happens when an operator without a device path runs on the CPU instead. Always counted."},
+      {.name = "TORCH_SPYRE_FFDC",
+       .type = kBool,
+       .fallback = false,
+       .layer = "python",
+       .meaning = "A compilation or launch that fails writes a report; torch.spyre.get_diagnostic_report() reads it."},
       {.name = "TORCH_SPYRE_NUM_HOST_COMPUTE_STREAMS",
        .type = kInt,
        .fallback = int64_t{4},
@@ -224,7 +240,7 @@ std::string allowed_text(const Setting& row) {
     case kInt:
       return fmt::format("{} to {}", row.min, row.max);
     case kFloat:
-      return "a number";
+      return fmt::format("a number from {} to {}", row.min, row.max);
     case kChoice:
       return fmt::format("{}", fmt::join(row.choices, ", "));
     case kText:
@@ -272,7 +288,8 @@ Result<SettingValue> parse(const Setting& row, std::string_view text) {
     }
     case kFloat: {
       double value = 0;
-      if (!parse_number(text, value)) {
+      const auto low = static_cast<double>(row.min), high = static_cast<double>(row.max);
+      if (!parse_number(text, value) || !(value >= low && value <= high)) {
         return malformed(row, text);
       }
       return SettingValue(value);
@@ -328,6 +345,22 @@ Result<double> read_float(std::string_view name) {
 }
 Result<std::string> read_string(std::string_view name) {
   return read_as<std::string>(name);
+}
+
+Status check_settings() {
+  std::optional<Error> first;
+  for (const Setting& row : table()) {
+    const Result<SettingValue> value = read_setting(row.name);
+    if (value.ok()) {
+      continue;
+    }
+    if (!first) {
+      first = value.error();
+    } else {
+      first->notes.push_back(value.error().message);
+    }
+  }
+  return first ? Status(*first) : Status();
 }
 
 bool setting_is_set(std::string_view name) {

@@ -22,7 +22,7 @@ struct Setting {
   SettingType type;
   SettingValue fallback;             ///< value when the variable is unset or empty
   std::vector<std::string> choices;  ///< for kChoice
-  int64_t min = 0, max = 0;          ///< inclusive range for kInt
+  int64_t min = 0, max = 0;          ///< inclusive range for kInt and kFloat
   std::string_view layer;            ///< who reads it
   bool changes_code = false;  ///< true: the compiled artifact depends on it, so it belongs in cache keys
   bool implemented = true;    ///< false: known from upstream, not honoured yet; setting it warns
@@ -44,6 +44,10 @@ Result<bool> read_bool(std::string_view name);
 Result<int64_t> read_int(std::string_view name);
 Result<double> read_float(std::string_view name);
 Result<std::string> read_string(std::string_view name);
+
+/// Whether every variable that is set has a value that is allowed. The error is that of the first that has not; the
+/// others are its notes. Asked when a device is first used, so that a typing error shows then and not in the middle.
+Status check_settings();
 
 /// True when the variable is set to something in the environment.
 bool setting_is_set(std::string_view name);

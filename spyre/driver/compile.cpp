@@ -14,6 +14,7 @@
 #include "spyre/passes/peel_indices.h"
 #include "spyre/passes/plan_pool.h"
 #include "spyre/passes/select_ops.h"
+#include "spyre/passes/tile_spans.h"
 
 namespace spyre {
 namespace {
@@ -36,7 +37,11 @@ Status optimize(Graph& graph, const CompileOptions& options, PassLog& log, Compi
   // Only now is it known where dimensions end, and with it which loops are two.
   SPYRE_TRY(log.run("cut-loops", graph, cut_loops));
   SPYRE_TRY(log.run("peel-indices", graph, peel_indices));
-  SPYRE_TRY(log.run("divide-work", graph, [&](Graph& g) { return divide_nodes(g, options.cores); }));
+  SPYRE_TRY(log.run("tile-spans", graph, [&](Graph& g) { return tile_spans(g, options.cores); }));
+  SPYRE_TRY(log.run("divide-work", graph, [&](Graph& g) -> Status {
+    SPYRE_ASSIGN_OR_RETURN(plans.refused_hints, divide_nodes(g, options.cores));
+    return Status();
+  }));
   // Of each buffer in LX it matters which bundles touch it.
   SPYRE_TRY(log.run("cut-bundles", graph, [&](Graph& g) {
     cut_bundles(g, options.bundle_ops);
@@ -80,7 +85,9 @@ Result<std::vector<KernelArgument>> arguments_of(const Graph& graph, const Graph
                             .layout = *buffer.layout,
                             .dtype = buffer.dtype,
                             .size = buffer.size,
-                            .stride = buffer.stride};
+                            .stride = buffer.stride,
+                            .offset = buffer.offset,
+                            .storage = buffer.storage};
     const std::optional<BufferId> known = given.find(buffer.name);
     if (known && given.buffers[static_cast<size_t>(*known)].dtype != buffer.dtype) {
       const Buffer& words = given.buffers[static_cast<size_t>(*known)];
@@ -88,6 +95,8 @@ Result<std::vector<KernelArgument>> arguments_of(const Graph& graph, const Graph
       argument.dtype = words.dtype;
       argument.size = words.size;
       argument.stride = words.stride;
+      argument.offset = words.offset;
+      argument.storage = words.storage;
     }
     argument.role = buffer.is_input ? KernelArgument::Role::kInput
                     : buffer.fill   ? KernelArgument::Role::kConstant
@@ -96,6 +105,24 @@ Result<std::vector<KernelArgument>> arguments_of(const Graph& graph, const Graph
     arguments.push_back(std::move(argument));
   }
   return arguments;
+}
+
+// The artifact, too, speaks of tensors as the caller knows them.
+void describe_arguments(const std::vector<KernelArgument>& arguments, Kernel& kernel) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const KernelArgument& known = arguments[i];
+    LaunchArgument& launch = kernel.arguments[i];
+    launch.dtype = to_string(known.dtype);
+    launch.shape.assign(known.size.begin(), known.size.end());
+    launch.stride.clear();
+    if (known.stride != contiguous_strides(known.size)) launch.stride = known.stride;
+    launch.offset = known.offset;
+    launch.storage = known.storage;
+    launch.device_size = known.layout.device_size;
+    launch.stride_map = known.layout.stride_map;
+    launch.format = known.layout.device_dtype;
+    launch.arrangement = known.layout.element_arrangement;
+  }
 }
 
 // An input that no node touches never met a layout pass that would ask for its layout.
@@ -159,18 +186,20 @@ Result<CompiledGraph> compile(Graph graph, const CompileOptions& options, PassLo
   compiled.options = options;
   const Graph given = graph;
   for (Node& node : graph.nodes) node.bundle = 0;  // decided by us
+  SPYRE_TRY(check_sizes(graph));
   SPYRE_TRY(optimize(graph, options, log, compiled));
   SPYRE_TRY(complete_layouts(graph));
   const std::vector<BundlePart> parts = parts_of(graph);
+  SPYRE_ASSIGN_OR_RETURN(compiled.arguments, arguments_of(graph, given));
   SPYRE_TRY(log.time("write-bundle", [&]() -> Status {
-    SPYRE_ASSIGN_OR_RETURN(const Kernel kernel, lower_to_kernel(graph));
-    Result<Bundle> bundle = write_bundle(kernel, {.parts = parts});
-    if (!bundle.ok()) return with_node(bundle.error(), graph, kernel);
+    SPYRE_ASSIGN_OR_RETURN(compiled.kernel, lower_to_kernel(graph));
+    describe_arguments(compiled.arguments, compiled.kernel);
+    Result<Bundle> bundle = write_bundle(compiled.kernel, {.parts = parts});
+    if (!bundle.ok()) return with_node(bundle.error(), graph, compiled.kernel);
     compiled.bundle = std::move(bundle).value();
-    if (parts.size() > 1) compiled.caller_pool = Bytes(kernel.pool_bytes);
+    if (parts.size() > 1) compiled.caller_pool = Bytes(compiled.kernel.pool_bytes);
     return Status();
   }));
-  SPYRE_ASSIGN_OR_RETURN(compiled.arguments, arguments_of(graph, given));
   compiled.graph = std::move(graph);
   return compiled;
 }

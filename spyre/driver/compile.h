@@ -9,6 +9,7 @@
 #include "spyre/graph/graph.h"
 #include "spyre/passes/co_optimize.h"
 #include "spyre/passes/plan_scratchpad.h"
+#include "spyre/passes/refused_hint.h"
 #include "spyre/passes/reorder_nodes.h"
 
 /// The compiler: a graph in, the artifacts of one kernel out.
@@ -26,27 +27,31 @@ struct CompileOptions {
   static Result<CompileOptions> from_environment();
 };
 
-/// One launch argument, in launch order.
+/// One launch argument, in launch order. Constants come last, and are not the caller's: the artifact holds
+/// them.
 struct KernelArgument {
   std::string name;
   DeviceLayout layout;
   HostType dtype = HostType::kFloat16;
   std::vector<int64_t> size, stride;
+  int64_t offset = 0, storage = 0;  ///< of a view, as in Buffer
   enum class Role : uint8_t { kInput, kOutput, kConstant };
   Role role = Role::kInput;
   Fill fill;  ///< of a constant
 };
 
 struct CompiledGraph {
-  Graph graph;  ///< after all passes
+  Graph graph;    ///< after all passes
+  Kernel kernel;  ///< the same, everything decided
   Bundle bundle;
   std::vector<KernelArgument> arguments;  ///< inputs, outputs, constants
   /// Device memory that the caller passes in front of the arguments, for what several bundles share; 0: none.
   Bytes caller_pool;
-  ScratchpadPlan scratchpad;              ///< empty without LX planning
-  std::optional<CoOptimizeReport> joint;  ///< with co-optimization: what it found
-  std::optional<ReorderReport> order;     ///< with re-ordering: what it found
-  CompileOptions options;                 ///< what it was compiled with
+  ScratchpadPlan scratchpad;               ///< empty without LX planning
+  std::vector<RefusedHint> refused_hints;  ///< wished splits that the work could not be divided by
+  std::optional<CoOptimizeReport> joint;   ///< with co-optimization: what it found
+  std::optional<ReorderReport> order;      ///< with re-ordering: what it found
+  CompileOptions options;                  ///< what it was compiled with
 };
 
 /// Runs every pass and writes the bundle. Refusals say which pass refused what, where it comes from and what

@@ -37,15 +37,21 @@ Result<Json> explain(const CompiledGraph& compiled) {
   }
   SPYRE_ASSIGN_OR_RETURN(const PlanCost cost, cost_of(graph));
   SPYRE_ASSIGN_OR_RETURN(const std::vector<Bytes> traffic, traffic_by_buffer(graph));
+  SPYRE_ASSIGN_OR_RETURN(const Bytes compulsory, compulsory_bytes(graph));
   Json facts = {{"graph", graph.name}, {"cores", compiled.options.cores}};
   facts.update(compiled.scratchpad.to_json());
   facts["moved"] = (cost.read + cost.written).count();
-  facts["compulsory"] = compulsory_bytes(graph).count();
+  facts["compulsory"] = compulsory.count();
   facts["cost"] = cost_json(cost);
   if (compiled.joint) {
     facts["joint"] = {{"separate_us", compiled.joint->separate.total().us()},
                       {"evaluated", compiled.joint->evaluated},
                       {"exact", compiled.joint->exact}};
+  }
+  facts["refused_hints"] = Json::array();
+  for (const RefusedHint& hint : compiled.refused_hints) {
+    facts["refused_hints"].push_back(
+        {{"node", hint.node}, {"loop", hint.loop}, {"split", hint.split}, {"reason", hint.reason}});
   }
   facts["bundles"] = Json::array();
   for (const bool mark : non_terminal_bundles(graph)) facts["bundles"].push_back({{"non_terminal", mark}});
@@ -57,6 +63,10 @@ Result<Json> explain(const CompiledGraph& compiled) {
     row["moves"] = id ? traffic[static_cast<size_t>(*id)].count() : 0;
   }
   return facts;
+}
+
+Result<Bytes> compulsory_traffic(const CompiledGraph& compiled) {
+  return compulsory_bytes(compiled.graph);
 }
 
 }  // namespace spyre

@@ -6,6 +6,8 @@
 #include <limits>
 #include <map>
 
+#include "spyre/layout/tile_axis.h"
+
 namespace spyre {
 namespace {
 
@@ -177,12 +179,8 @@ std::vector<HostAxis> host_axes(const DeviceLayout& layout) {
   std::vector<HostAxis> axes;
   const size_t rank = layout.device_size.size();
   const int64_t lane_stride = layout.device_size.back() > 1 ? layout.stride_map.back() : -1;
-  // Rows of exactly one stick step like tiles do; the tile dimension is then the one of size 1.
-  int tile = -1;
-  for (size_t d = 0; d + 1 < rank; ++d) {
-    if (lane_stride <= 0 || layout.stride_map[d] != lane_stride * layout.device_size.back()) continue;
-    if (tile < 0 || layout.device_size[d] == 1) tile = static_cast<int>(d);
-  }
+  const std::optional<size_t> found = layout.device_size.back() > 1 ? tile_axis(layout) : std::nullopt;
+  const int tile = found ? static_cast<int>(*found) : -1;
   for (size_t d = 0; d + 1 < rank; ++d) {
     const bool walked = layout.stride_map[d] > 0 && layout.device_size[d] > 1;
     if (walked && static_cast<int>(d) != tile)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "spyre/graph/lexer.h"
 
@@ -196,27 +197,51 @@ std::string Expr::to_string() const {
   return text;
 }
 
-Expr rename_index_tensor(const Expr& e, std::string_view from, std::string_view to) {
+namespace {
+
+/// The expression built anew from its atoms: `replace` gives what a symbol or an index value becomes.
+Expr rebuilt(const Expr& e, const std::function<Expr(const ExprTerm&)>& replace) {
   Expr result = Expr::constant(e.constant_term());
   for (const ExprTerm& term : e.terms()) {
     Expr atom;
     switch (term.kind) {
       case AtomKind::kSymbol:
-        atom = Expr::symbol(term.name);
-        break;
       case AtomKind::kIndirect:
-        atom = Expr::indirect(term.name == from ? std::string(to) : term.name);
+        atom = replace(term);
         break;
       case AtomKind::kFloorDiv:
-        atom = Expr::floor_div(rename_index_tensor(term.inner, from, to), term.divisor);
+        atom = Expr::floor_div(rebuilt(term.inner, replace), term.divisor);
         break;
       case AtomKind::kMod:
-        atom = Expr::mod(rename_index_tensor(term.inner, from, to), term.divisor);
+        atom = Expr::mod(rebuilt(term.inner, replace), term.divisor);
         break;
     }
     result = result + term.coefficient * atom;
   }
   return result;
+}
+
+}  // namespace
+
+Expr rename_index_tensor(const Expr& e, std::string_view from, std::string_view to) {
+  return rebuilt(e, [&](const ExprTerm& term) {
+    if (term.kind == AtomKind::kSymbol) return Expr::symbol(term.name);
+    return Expr::indirect(term.name == from ? std::string(to) : term.name);
+  });
+}
+
+Expr at_zero(const Expr& e, const std::set<std::string>& symbols) {
+  return rebuilt(e, [&](const ExprTerm& term) {
+    if (term.kind == AtomKind::kIndirect) return Expr::indirect(term.name);
+    return symbols.contains(term.name) ? Expr() : Expr::symbol(term.name);
+  });
+}
+
+Expr shifted(const Expr& e, std::string_view symbol, int64_t by) {
+  return rebuilt(e, [&](const ExprTerm& term) {
+    if (term.kind == AtomKind::kIndirect) return Expr::indirect(term.name);
+    return Expr::symbol(term.name) + Expr::constant(term.name == symbol ? by : 0);
+  });
 }
 
 Result<Expr> parse_expr(std::string_view text) {

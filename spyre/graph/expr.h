@@ -92,6 +92,12 @@ struct ExprTerm {
 /// The expression with another name for an index tensor.
 Expr rename_index_tensor(const Expr& e, std::string_view from, std::string_view to);
 
+/// The expression where these symbols are zero.
+Expr at_zero(const Expr& e, const std::set<std::string>& symbols);
+
+/// The expression where a symbol starts at `by` instead of zero.
+Expr shifted(const Expr& e, std::string_view symbol, int64_t by);
+
 /// Reads the text that `to_string` writes, in any order of terms and with redundant parentheses.
 Result<Expr> parse_expr(std::string_view text);
 

@@ -46,6 +46,10 @@ bool Graph::is_local(BufferId id) const {
   return !buffer.is_input && !buffer.fill && !is_result(id);
 }
 
+bool is_product(const Instruction& instruction) {
+  return instruction.op == "reduce.dot" || instruction.op == "reduce.batchmatmul";
+}
+
 HostType result_type(std::string_view op, const std::vector<HostType>& operands) {
   static const std::set<std::string_view> kComparisons = {
       "eq",         "ne",          "lt",          "le",    "gt",    "ge",     "logical_and",
@@ -91,6 +95,10 @@ HostType result_type(std::string_view op, const std::vector<HostType>& operands)
 
 namespace {
 
+int64_t floor_quotient(int64_t a, int64_t d) {
+  return a / d - (a % d < 0 ? 1 : 0);
+}
+
 using Ranges = std::map<std::string, int64_t, std::less<>>;
 
 IndexRange range_over(const Expr& index, const Ranges& extents) {
@@ -105,7 +113,7 @@ IndexRange range_over(const Expr& index, const Ranges& extents) {
       }
       case AtomKind::kFloorDiv: {
         const IndexRange inner = range_over(term.inner, extents);
-        atom = {inner.low / term.divisor, inner.high / term.divisor};
+        atom = {floor_quotient(inner.low, term.divisor), floor_quotient(inner.high, term.divisor)};
         break;
       }
       case AtomKind::kMod: {

@@ -11,6 +11,7 @@
 #include "spyre/base/result.h"
 #include "spyre/graph/expr.h"
 #include "spyre/layout/device_layout.h"
+#include "spyre/layout/fill.h"
 #include "spyre/layout/host_type.h"
 
 /// The compiler's view of a program: buffers, and loops that fill them.
@@ -43,15 +44,6 @@ namespace spyre {
 
 using BufferId = int;
 
-/// What a buffer holds that nobody computes: the same value everywhere, or a ramp along its last axis
-/// (start, start + step, ...).
-struct Fill {
-  double start = 0;
-  double step = 0;
-
-  friend bool operator==(const Fill&, const Fill&) = default;
-};
-
 /// Where a buffer that is neither input nor result lives.
 struct BufferPlace {
   enum class Kind : uint8_t { kPool, kLx };
@@ -60,6 +52,9 @@ struct BufferPlace {
 
   friend bool operator==(const BufferPlace&, const BufferPlace&) = default;
 };
+
+/// Elements of a buffer, points of a node: far above any card's memory, far below what overflows.
+inline constexpr int64_t kMostElements = int64_t{1} << 40;
 
 struct Buffer {
   std::string name;
@@ -150,6 +145,14 @@ Result<Graph> parse_graph(std::string_view text, std::string_view origin = "grap
 /// store inside its buffer, no value read before it is written, layouts that fit the size of their buffer,
 /// bundles that count up from 0.
 Status verify(const Graph& graph);
+
+/// What a graph from outside must satisfy before anybody computes with its numbers: sizes, strides, extents and the
+/// values of its indices stay within `kMostElements`, and layouts are well formed. Passes may double and pad; nothing
+/// they compute from such numbers overflows.
+Status check_sizes(const Graph& graph);
+
+/// A sum of products. Its result may be wider than its operands; text then says so (`reduce.dot v0 v1 : float32`).
+bool is_product(const Instruction& instruction);
 
 /// Which host type an operation gives: PyTorch's promotion of its operands, bool for comparisons.
 HostType result_type(std::string_view op, const std::vector<HostType>& operands);

@@ -2,14 +2,25 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cstdlib>
+#include <limits>
 
 namespace spyre {
 namespace {
 
 constexpr std::string_view kMarks = "{}[]():;,=+-*/@";
 constexpr int kDeepestExpression = 64;
+// Far above any card's memory, far below what overflows.
+constexpr int64_t kMostInExpression = int64_t{1} << 42;
+
+int64_t largest_number(const Expr& e) {
+  int64_t largest = std::abs(e.constant_term());
+  for (const ExprTerm& term : e.terms()) largest = std::max(largest, std::abs(term.coefficient));
+  return largest;
+}
 
 bool is_word_start(char c) {
   return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_';
@@ -130,14 +141,16 @@ Result<int64_t> Lexer::integer(std::string_view what) {
 }
 
 Result<double> Lexer::number(std::string_view what) {
-  const bool negative = take("-");
-  if (kind() != Kind::kNumber) return unexpected(what);
+  const double sign = take("-") ? -1 : 1;
   double value = 0;
+  if (take("inf")) return sign * std::numeric_limits<double>::infinity();
+  if (take("nan")) return std::numeric_limits<double>::quiet_NaN();
+  if (kind() != Kind::kNumber) return unexpected(what);
   const std::string& text = now().text;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (failure != std::errc() || end != text.data() + text.size()) return unexpected(what);
   ++next_;
-  return negative ? -value : value;
+  return sign * value;
 }
 
 Result<Expr> Lexer::expression() {
@@ -149,6 +162,7 @@ Result<Expr> Lexer::expression() {
   while (true) {
     SPYRE_ASSIGN_OR_RETURN(const Expr part, product());
     sum = sum + sign * part;
+    if (largest_number(sum) > kMostInExpression) return too_large();
     if (take("+")) {
       sign = 1;
     } else if (take("-")) {
@@ -164,8 +178,10 @@ Result<Expr> Lexer::expression() {
 Result<Expr> Lexer::product() {
   if (kind() != Kind::kNumber) return atom();
   SPYRE_ASSIGN_OR_RETURN(const int64_t factor, integer("an integer"));
+  if (factor > kMostInExpression) return too_large();
   if (!take("*")) return Expr::constant(factor);
   SPYRE_ASSIGN_OR_RETURN(const Expr e, atom());
+  if (factor != 0 && largest_number(e) > kMostInExpression / factor) return too_large();
   return factor * e;
 }
 
@@ -203,6 +219,10 @@ Result<Expr> Lexer::remainder() {
   if (divisor <= 0) return error_here("a divisor must be positive");
   SPYRE_TRY(expect(")"));
   return Expr::mod(e, divisor);
+}
+
+Error Lexer::too_large() const {
+  return error_here(fmt::format("a number of the expression is above {}", kMostInExpression));
 }
 
 Error Lexer::unexpected(std::string_view what) const {

@@ -27,7 +27,7 @@ class Lexer {
   Result<std::string> word(std::string_view what);
   Result<std::string> quoted(std::string_view what);
   Result<int64_t> integer(std::string_view what);
-  Result<double> number(std::string_view what);
+  Result<double> number(std::string_view what);  ///< `inf` and `nan` are numbers
   bool sees_integer() const;
 
   /// sum := ['-'] product (('+' | '-') product)* ; product := [integer '*'] atom ; atom as in expr.h
@@ -48,6 +48,7 @@ class Lexer {
 
   Kind kind() const { return tokens_[next_].kind; }
   const Token& now() const { return tokens_[next_]; }
+  Error too_large() const;
   Result<Expr> product();
   Result<Expr> atom();
   Result<Expr> quotient();

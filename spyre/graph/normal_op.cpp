@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "spyre/ops/legality.h"
 #include "spyre/ops/ops.h"
 
 namespace spyre {
@@ -138,7 +139,6 @@ class StickRules {
   Status pointwise() const {
     const bool converts =
         find_op(op_.op.op) != nullptr && find_op(op_.op.op)->family == OpFamily::kConversion;
-    const bool normalizes = op_.op.op == "layernormnorm" || op_.op.op == "layernormscale";
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const DeviceAccess* input = inputs_[i];
       if (input == nullptr || output_ == nullptr) continue;
@@ -147,7 +147,7 @@ class StickRules {
       if (input->lane < 0 && output_->lane >= 0 && input->uses(output_->lane)) {
         return unsupported("an input holds one element per stick along the output's stick");
       }
-      if (!converts && !normalizes) SPYRE_TRY(same_arrangement(i));
+      if (!converts) SPYRE_TRY(same_arrangement(i));
     }
     return Status();
   }
@@ -161,10 +161,14 @@ class StickRules {
                : Status(unsupported("a single 32-bit element needs a pair of sticks"));
   }
 
+  // Whether widening goes from one order to the other.
+  static bool widens(ElementArrangement from, ElementArrangement to) {
+    using enum ElementArrangement;
+    return (from == STANDARD && to == DL16_TO_FP32) || (from == FP32_TO_DL16 && to == STANDARD);
+  }
+
   // The 32-bit side holds whole pairs of sticks, one for each 16-bit stick.
-  Status holds_pairs() const {
-    if (op_.op.op != "dl16tofp32" && op_.op.op != "fp32todl16") return Status();
-    const DeviceAccess& wide = op_.op.op == "dl16tofp32" ? *output_ : *inputs_[0];
+  Status holds_pairs(const DeviceAccess& wide) const {
     if (wide.lane < 0) return Status();  // refused as any pointwise operation between such sticks is
     const int64_t extent = op_.access.loops[static_cast<size_t>(wide.lane)].extent;
     const int64_t needed = (extent + 2 * wide.lanes - 1) / (2 * wide.lanes) * 2;
@@ -179,16 +183,12 @@ class StickRules {
   Status conversion() const {
     if (inputs_[0] == nullptr || output_ == nullptr) return Status();
     if (inputs_[0]->lane < 0) return single_conversion();
-    SPYRE_TRY(holds_pairs());
-    using enum ElementArrangement;
+    const std::string& name = op_.op.op;
+    const bool widening = name == "dl16tofp32", narrowing = name == "fp32todl16";
+    if (widening || narrowing) SPYRE_TRY(holds_pairs(widening ? *output_ : *inputs_[0]));
     const ElementArrangement from = input_layout(0)->element_arrangement,
                              to = output_layout()->element_arrangement;
-    const std::string& name = op_.op.op;
-    const bool fine = name == "dl16tofp32" ? (from == STANDARD && to == DL16_TO_FP32) ||
-                                                 (from == FP32_TO_DL16 && to == STANDARD)
-                      : name == "fp32todl16" ? (from == STANDARD && to == FP32_TO_DL16) ||
-                                                   (from == DL16_TO_FP32 && to == STANDARD)
-                                             : from == to;
+    const bool fine = widening ? widens(from, to) : narrowing ? widens(to, from) : from == to;
     return fine ? Status() : Status(unsupported("the conversion leaves its elements in another order"));
   }
 
@@ -243,12 +243,23 @@ class StickRules {
       if (w != nullptr && output_->lane != w->lane) return unsupported("the result's stick must run along n");
       if (x != nullptr && x->uses(output_->lane)) return unsupported("the result's stick must run along n");
     }
-    for (size_t i = 0; i < layouts_.size(); ++i) {
-      if (layouts_[i] != nullptr && layouts_[i]->element_arrangement != ElementArrangement::STANDARD) {
-        return unsupported("a matmul takes sticks in the standard order only");
-      }
-    }
+    SPYRE_TRY(product_order());
     return few_loops_each(k);
+  }
+
+  // A 16-bit result has the columns in the order of the right operand; an fp32 one as widening that would leave them.
+  Status product_order() const {
+    using enum ElementArrangement;
+    if (inputs_[0] != nullptr && input_layout(0)->element_arrangement != STANDARD)
+      return unsupported("a matmul takes rows in the standard order only");
+    if (output_ == nullptr) return Status();
+    const ElementArrangement to = output_layout()->element_arrangement;
+    const bool wide = output_layout()->device_dtype == DataFormat::IEEE_FP32;
+    if (wide) SPYRE_TRY(holds_pairs(*output_));
+    if (inputs_[1] == nullptr) return Status();
+    const ElementArrangement from = input_layout(1)->element_arrangement;
+    const bool fine = wide ? widens(from, to) : from == STANDARD && to == STANDARD;
+    return fine ? Status() : Status(unsupported("a matmul leaves its columns in another order"));
   }
 
   // Whether an operand depends on a loop, by its index before loops were cut: it may have no layout yet.
@@ -260,21 +271,20 @@ class StickRules {
     });
   }
 
-  // The card knows one n, up to two loops of the left operand alone and up to two of both.
+  // One loop of the right operand alone is n; along others the left operand is repeated.
   Status few_loops_each(int k) const {
-    int n = 0, rows = 0, batches = 0;
+    int columns = 0, rows = 0, batches = 0;
     for (size_t i = 0; i < op_.access.loops.size(); ++i) {
       const int loop = static_cast<int>(i);
       if (loop == k || op_.access.loops[i].extent == 1) continue;
       const bool in_x = depends(op_.op.inputs[0], loop), in_w = depends(op_.op.inputs[1], loop);
-      ++(in_x && in_w ? batches : in_w ? n : rows);
+      ++(in_x && in_w ? batches : in_w ? columns : rows);
     }
-    if (n > 1) return unsupported("n of a matmul is in two pieces");
-    if (rows > 2) return unsupported(fmt::format("rows of a matmul are in {} pieces, two are allowed", rows));
-    if (batches > 2) {
-      return unsupported(fmt::format("a matmul has {} batch dimensions, two are allowed", batches));
-    }
-    return Status();
+    const int repeated = std::max(columns - 1, 0);
+    const MatmulLoops loops{.contracted = 1, .generated = 1, .preserved = rows, .shared = batches + repeated};
+    const std::optional<Illegality> found = check_matmul_loops(loops);
+    if (!found) return Status();
+    return unsupported(fmt::format("a matmul with {}; allowed: {}", found->found, found->allowed));
   }
 
   bool copies_into_other_stick() const {

@@ -12,6 +12,8 @@
 namespace spyre {
 namespace {
 
+constexpr std::string_view kNumber = "a number, inf or nan";
+
 // Reads one graph. Each method takes what it names, its keyword included unless the caller had to look at it.
 class Parser {
  public:
@@ -29,7 +31,6 @@ class Parser {
   Status results();
 
   Status integers(std::vector<int64_t>& out);
-  Result<double> number();
   Result<HostType> dtype();
   Result<DeviceLayout> layout();
   Result<BufferId> buffer_name();
@@ -50,19 +51,6 @@ Status Parser::integers(std::vector<int64_t>& out) {
     out.push_back(negative ? -value : value);
   } while (lex_.take(","));
   return lex_.expect("]");
-}
-
-Result<double> Parser::number() {
-  const bool negative = lex_.take("-");
-  double value = 0;
-  if (lex_.take("inf")) {
-    value = std::numeric_limits<double>::infinity();
-  } else if (lex_.take("nan")) {
-    value = std::numeric_limits<double>::quiet_NaN();
-  } else {
-    SPYRE_ASSIGN_OR_RETURN(value, lex_.number("a number, inf or nan"));
-  }
-  return negative ? -value : value;
 }
 
 Result<HostType> Parser::dtype() {
@@ -128,9 +116,9 @@ Status Parser::buffer(bool is_input) {
       SPYRE_TRY(lex_.expect("="));
       SPYRE_TRY(lex_.expect("("));
       Fill fill;
-      SPYRE_ASSIGN_OR_RETURN(fill.start, number());
+      SPYRE_ASSIGN_OR_RETURN(fill.start, lex_.number(kNumber));
       SPYRE_TRY(lex_.expect(","));
-      SPYRE_ASSIGN_OR_RETURN(fill.step, number());
+      SPYRE_ASSIGN_OR_RETURN(fill.step, lex_.number(kNumber));
       SPYRE_TRY(lex_.expect(")"));
       buffer.fill = fill;
     } else if (lex_.sees("pool") || lex_.sees("lx")) {
@@ -215,7 +203,9 @@ Status Parser::pointwise(Node& node, Instruction& instruction) {
     instruction.operands.push_back(value);
     types.push_back(node.body[static_cast<size_t>(value)].dtype);
   }
-  if (instruction.op == "to_dtype") {
+  // A product may have a wider result than its operands.
+  const bool typed = is_product(instruction) && lex_.sees(":");
+  if (instruction.op == "to_dtype" || typed) {
     SPYRE_TRY(lex_.expect(":"));
     SPYRE_ASSIGN_OR_RETURN(instruction.dtype, dtype());
   } else {
@@ -226,7 +216,7 @@ Status Parser::pointwise(Node& node, Instruction& instruction) {
   do {
     SPYRE_ASSIGN_OR_RETURN(std::string key, lex_.word("the name of an attribute"));
     SPYRE_TRY(lex_.expect(":"));
-    SPYRE_ASSIGN_OR_RETURN(const double value, number());
+    SPYRE_ASSIGN_OR_RETURN(const double value, lex_.number(kNumber));
     instruction.attributes.emplace_back(std::move(key), value);
   } while (lex_.take(","));
   return lex_.expect("}");
@@ -244,7 +234,7 @@ Status Parser::instruction(Node& node, const std::string& value) {
     SPYRE_ASSIGN_OR_RETURN(instruction.index, bracketed());
     instruction.dtype = graph_.buffers[static_cast<size_t>(instruction.buffer)].dtype;
   } else if (instruction.op == "constant") {
-    SPYRE_ASSIGN_OR_RETURN(instruction.value, number());
+    SPYRE_ASSIGN_OR_RETURN(instruction.value, lex_.number(kNumber));
     SPYRE_TRY(lex_.expect(":"));
     SPYRE_ASSIGN_OR_RETURN(instruction.dtype, dtype());
   } else if (instruction.op == "index") {
@@ -337,6 +327,7 @@ Result<Graph> Parser::graph() {
 Result<Graph> parse_graph(std::string_view text, std::string_view origin) {
   SPYRE_ASSIGN_OR_RETURN(Lexer lexer, Lexer::read(text, origin));
   SPYRE_ASSIGN_OR_RETURN(Graph graph, Parser(std::move(lexer)).graph());
+  SPYRE_TRY(check_sizes(graph));
   SPYRE_TRY(verify(graph));
   return graph;
 }

@@ -53,7 +53,15 @@ std::string loops_text(const std::vector<Loop>& loops) {
   return text;
 }
 
-std::string instruction_text(const Graph& graph, const Instruction& instruction) {
+// A product says so when its result is wider than its operands.
+bool is_widening_product(const Node& node, const Instruction& instruction) {
+  if (!is_product(instruction)) return false;
+  std::vector<HostType> types;
+  for (const int operand : instruction.operands) types.push_back(node.body[static_cast<size_t>(operand)].dtype);
+  return instruction.dtype != result_type(instruction.op, types);
+}
+
+std::string instruction_text(const Graph& graph, const Node& node, const Instruction& instruction) {
   if (instruction.is_load()) {
     return fmt::format("load {}[{}]", graph.buffers[static_cast<size_t>(instruction.buffer)].name,
                        instruction.index.to_string());
@@ -66,7 +74,8 @@ std::string instruction_text(const Graph& graph, const Instruction& instruction)
   }
   std::string text = instruction.op;
   for (const int operand : instruction.operands) text += fmt::format(" v{}", operand);
-  if (instruction.op == "to_dtype") text += fmt::format(" : {}", to_string(instruction.dtype));
+  if (instruction.op == "to_dtype" || is_widening_product(node, instruction))
+    text += fmt::format(" : {}", to_string(instruction.dtype));
   if (!instruction.attributes.empty()) {
     std::vector<std::string> entries;
     for (const auto& [key, value] : instruction.attributes) {
@@ -98,7 +107,7 @@ std::string node_text(const Graph& graph, const Node& node) {
   if (node.bundle != 0) text += fmt::format(" bundle={}", node.bundle);
   text += " {\n";
   for (size_t i = 0; i < node.body.size(); ++i) {
-    text += fmt::format("    v{} = {}\n", i, instruction_text(graph, node.body[i]));
+    text += fmt::format("    v{} = {}\n", i, instruction_text(graph, node, node.body[i]));
   }
   return text + fmt::format("    store {}[{}] v{}\n  }}\n",
                             graph.buffers[static_cast<size_t>(node.target)].name,

@@ -81,5 +81,21 @@ TEST(DeviceOpView, IsTheNodeWithItsOneOperation) {
   EXPECT_EQ(rebuilt, graph.nodes[0]);
 }
 
+TEST(CheckSizes, WhatCouldOverflowIsRefusedWhenItIsRead) {
+  const auto graph = [](const std::string& size, const std::string& loop, const std::string& index) {
+    return "graph g { input x : float16[" + size + "] stride=[1] buffer y : float16[" + size +
+           "] stride=[1] node y (p0: " + loop + ") { v0 = load x[" + index + "] store y[" + index +
+           "] v0 } return y }";
+  };
+  EXPECT_TRUE(parse_graph(graph("1099511627776", "1099511627776", "p0")).ok());
+  for (const auto& [size, loop, index] :
+       {std::tuple{"4611686018427387904", "4", "p0"}, std::tuple{"9223372036854775807", "4", "p0"},
+        std::tuple{"4", "4611686018427387904", "p0"}, std::tuple{"4", "1073741824", "1073741824*p0"}}) {
+    const Result<Graph> read = parse_graph(graph(size, loop, index));
+    ASSERT_FALSE(read.ok()) << size << " " << loop << " " << index;
+    EXPECT_THAT(read.error().message, testing::HasSubstr("more than 1099511627776"));
+  }
+}
+
 }  // namespace
 }  // namespace spyre

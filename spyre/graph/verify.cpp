@@ -23,6 +23,7 @@ class NodeRules {
   }
   const Buffer& buffer(BufferId id) const { return graph_.buffers[static_cast<size_t>(id)]; }
 
+  Status known_symbols(const Expr& index, std::string_view what) const;
   Status body();
   Status index(const Expr& index, BufferId id, std::string_view verb);
 
@@ -56,6 +57,9 @@ Status NodeRules::body() {
       }
       SPYRE_TRY(index(instruction.index, instruction.buffer, "load"));
     }
+    if (instruction.op == "index") {
+      SPYRE_TRY(known_symbols(instruction.index, "an index value"));
+    }
     if (instruction.is_reduction()) {
       if (reduced) return refuse("has two reductions, at most one is allowed");
       reduced = true;
@@ -64,13 +68,17 @@ Status NodeRules::body() {
   return Status();
 }
 
-Status NodeRules::index(const Expr& index, BufferId id, std::string_view verb) {
+Status NodeRules::known_symbols(const Expr& index, std::string_view what) const {
   for (const std::string& symbol : index.symbols()) {
     if (!loops_.contains(symbol)) {
-      return refuse(
-          fmt::format("{} of '{}' uses '{}', which is no loop of the node", verb, buffer(id).name, symbol));
+      return refuse(fmt::format("{} uses '{}', which is no loop of the node", what, symbol));
     }
   }
+  return Status();
+}
+
+Status NodeRules::index(const Expr& index, BufferId id, std::string_view verb) {
+  SPYRE_TRY(known_symbols(index, fmt::format("{} of '{}'", verb, buffer(id).name)));
   for (const Loop& loop : node_.loops) {
     if (loop.extent == 0) return Status();  // never runs
   }

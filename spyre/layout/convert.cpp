@@ -136,7 +136,7 @@ constexpr auto kPublished = Sen169Policy::kPublished;
 // from the card's list except IEEE_FP32 -> BOOL: a comparison of fp32 operands leaves fp32 truth values on
 // the card.
 constexpr KernelRow kKernels[] = {
-    row<float, sen169_from_fp32>(IEEE_FP32, SEN169_FP16),
+    row<float, saturated_sen169_from_fp32>(IEEE_FP32, SEN169_FP16),
     row<float, bf16_from_fp32>(IEEE_FP32, BFLOAT16),
     row<float, e4m3fn_from_fp32>(IEEE_FP32, SEN143_FP8),
     row<float, truncate<int8_t>>(IEEE_FP32, SENINT8),

@@ -71,7 +71,7 @@ enum class ConvertPath : uint8_t { kFast, kReference };
 ///  - float -> float: see `sen169.h` and `small_float.h`.
 ///  - integer -> integer: the same number. Where it does not fit the run stops and says where; nothing wraps.
 ///  - float -> integer: the fraction is dropped (toward zero). NaN and what does not fit stop the run.
-///  - integer -> SEN169: rounded once; see `sen169_from_int64`. Beyond the range: 0x7FFF, as for any float.
+///  - integer -> SEN169: rounded once; see `sen169_from_int64`. Saturates beyond the range, as any float does.
 ///  - to BOOL: 1 for everything but zero. From BOOL: any byte but 0 counts as true.
 ///
 /// A Convert is small, copyable, immutable, and safe to run from several threads.
@@ -114,7 +114,7 @@ bool is_allowed_conversion(DataFormat src, DataFormat dst);
 /// The conversion between a host tensor and the card. Refuses pairs that are not in the table with a message
 /// that starts `Unsupported DCI data format conversion: src=.. dst=..`.
 Result<Convert> find_conversion(HostType host, DataFormat device, Direction direction,
-                                Sen169Policy policy = Sen169Policy::kVendor,
+                                Sen169Policy policy = Sen169Policy::kPublished,
                                 ConvertPath path = ConvertPath::kFast);
 
 }  // namespace spyre

@@ -29,12 +29,14 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr int16_t kSignBit = INT16_MIN;
 constexpr int16_t kMagnitude = 0x7FFF;
 constexpr int16_t kTop = 0x7E00;            // SEN169 exponent 63, fraction 0
+constexpr int16_t kLargest = 0x7FFE;        // the largest finite SEN169 value
 constexpr int16_t kLargestInFp16 = 0x5DFF;  // 65472, the largest SEN169 code that fp16 can hold
 constexpr int16_t kFp16Largest = 0x7BFF;    // 65504
 constexpr int16_t kFp16Infinity = 0x7C00;
 constexpr int16_t kFp16QuietNan = 0x7E00;
 constexpr int16_t kFp16Rebias = 16 << 9;  // the difference of the exponent biases, in place
 constexpr int16_t kBf16Rebias = 96 << 7;
+constexpr int16_t kBf16Infinity = 0x7F80;
 
 // ---- 16 -> 16 bits ----
 
@@ -65,13 +67,15 @@ struct Fp16ToSen169 {
     const V magnitude = hn::And(v, hn::Set(d, kMagnitude));
     // (m + 1) / 2 rounds an odd last bit up; at 0x7FFF the sum wraps, but such lanes are replaced below.
     V code = hn::Add(hn::ShiftRight<1>(hn::Add(magnitude, hn::Set(d, 1))), hn::Set(d, kFp16Rebias));
+    code = hn::Min(code, hn::Set(d, kLargestInFp16));
     const auto special = hn::Gt(magnitude, hn::Set(d, kFp16Largest));
     if constexpr (kPolicy == Sen169Policy::kVendor) {
-      code = hn::Min(code, hn::Set(d, kLargestInFp16));
       const V payload = hn::And(hn::ShiftRight<1>(magnitude), hn::Set(d, 0x1FF));
       code = hn::IfThenElse(special, hn::Or(payload, hn::Set(d, kTop)), code);
     } else {
-      code = hn::IfThenElse(special, hn::Set(d, kMagnitude), code);
+      const auto nan = hn::Gt(magnitude, hn::Set(d, kFp16Infinity));
+      code = hn::IfThenElse(special, hn::Set(d, kLargest), code);
+      code = hn::IfThenElse(nan, hn::Set(d, kMagnitude), code);
     }
     const auto zero = hn::Eq(magnitude, hn::Zero(d));
     const auto subnormal = hn::AndNot(zero, hn::Lt(magnitude, hn::Set(d, 0x400)));
@@ -134,7 +138,9 @@ struct Bf16ToSen169 {
     const V magnitude = hn::And(v, hn::Set(d, kMagnitude));
     const V rebiased = hn::Max(hn::Sub(magnitude, hn::Set(d, kBf16Rebias)), hn::Zero(d));
     const auto too_large = hn::Gt(rebiased, hn::Set(d, 0x1FFF));
-    return hn::Or(sign, hn::IfThenElse(too_large, hn::Set(d, kMagnitude), hn::ShiftLeft<2>(rebiased)));
+    const V code = hn::IfThenElse(too_large, hn::Set(d, kLargest), hn::ShiftLeft<2>(rebiased));
+    const auto nan = hn::Gt(magnitude, hn::Set(d, kBf16Infinity));
+    return hn::Or(sign, hn::IfThenElse(nan, hn::Set(d, kMagnitude), code));
   }
 };
 
@@ -173,7 +179,7 @@ struct Fp32ToSen169 {
   using Dst = uint16_t;
   template <class DSrc, class DDst>
   static hn::Vec<DDst> apply(DSrc d, DDst to, hn::Vec<DSrc> v) {
-    return sen169_from_fp32_bits(d, to, v);
+    return saturated_sen169_from_fp32_bits(d, to, v);
   }
 };
 
@@ -376,7 +382,7 @@ std::vector<SimdTarget> find_targets() {
 }  // namespace
 
 std::span<const SimdTarget> simd_targets() {
-  static const std::vector<SimdTarget> targets = find_targets();
+  static const auto& targets = *new std::vector<SimdTarget>(find_targets());  // never destroyed: threads outlive `exit`
   return targets;
 }
 

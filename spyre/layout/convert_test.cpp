@@ -276,7 +276,7 @@ TEST(ConvertValues, EachPairUsesItsRule) {
   first(kFloat16, IEEE_FP32, kIn, uint16_t{0xC000}, -2.0f);
   first(kFloat16, BFLOAT16, kIn, uint16_t{0x3555}, uint16_t{0x3EAB});  // fraction 341/8 is 42.6, up to 43
   first(kFloat16, SEN169_FP16, kIn, uint16_t{0x7BFF}, uint16_t{0x5DFF});
-  first(kFloat16, SEN169_FP16, kOut, uint16_t{0x2000}, uint16_t{0x0100});
+  first(kFloat16, SEN169_FP16, kOut, uint16_t{0x2000}, uint16_t{0x0200});
   first(kBFloat16, SEN169_FP16, kIn, uint16_t{0x3F80}, uint16_t{0x3E00});
   first(kBFloat16, SEN169_FP16, kOut, uint16_t{0x3E06}, uint16_t{0x3F82});
   first(kBFloat16, IEEE_FP32, kIn, uint16_t{0xBF80}, -1.0f);
@@ -292,10 +292,15 @@ TEST(ConvertValues, ThePolicyReachesTheFp16Kernels) {
   for (const ConvertPath path : {ConvertPath::kFast, ConvertPath::kReference}) {
     const auto in =
         find_conversion(HostType::kFloat16, SEN169_FP16, kIn, Sen169Policy::kPublished, path).value();
-    EXPECT_EQ(run<uint16_t>(in, std::vector<uint16_t>{0x7C00}).second.front(), 0x7FFF);
+    EXPECT_EQ(run<uint16_t>(in, std::vector<uint16_t>{0x7C00}).second.front(), 0x7FFE);
     const auto out =
         find_conversion(HostType::kFloat16, SEN169_FP16, kOut, Sen169Policy::kPublished, path).value();
     EXPECT_EQ(run<uint16_t>(out, std::vector<uint16_t>{0x2000}).second.front(), 0x0200);
+    const auto vendor_in = find_conversion(HostType::kFloat16, SEN169_FP16, kIn, Sen169Policy::kVendor, path).value();
+    EXPECT_EQ(run<uint16_t>(vendor_in, std::vector<uint16_t>{0x7C00}).second.front(), 0x7E00);
+    const auto vendor_out =
+        find_conversion(HostType::kFloat16, SEN169_FP16, kOut, Sen169Policy::kVendor, path).value();
+    EXPECT_EQ(run<uint16_t>(vendor_out, std::vector<uint16_t>{0x2000}).second.front(), 0x0100);
   }
 }
 

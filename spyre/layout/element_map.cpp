@@ -8,6 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "spyre/layout/tile_axis.h"
+
 namespace spyre {
 namespace {
 
@@ -39,22 +41,11 @@ void clip_to_row(std::vector<MapAxis>& axes, int64_t lane_stride, std::initializ
   }
 }
 
-/// The axis that counts sticks along a row, if it can be told from the others.
-std::optional<size_t> tile_axis(const std::vector<MapAxis>& axes) {
-  std::optional<size_t> tile;
-  for (size_t i = 0; i + 1 < axes.size(); ++i) {
-    if (axes[i].host_stride != axes.back().extent * axes.back().host_stride) continue;
-    if (tile) return std::nullopt;
-    tile = i;
-  }
-  return tile;
-}
-
 /// Rows shorter than a stick may have more than one: the others are padding.
 std::vector<MapAxis> plain_axes(const DeviceLayout& layout) {
   std::vector<MapAxis> axes = standard_axes(layout);
   const MapAxis stick = axes.back();
-  if (const std::optional<size_t> tile = tile_axis(axes); tile && stick.host_stride > 0) {
+  if (const std::optional<size_t> tile = tile_axis(layout)) {
     clip_to_row(axes, stick.host_stride, {*tile, axes.size() - 1});
   }
   return axes;
@@ -185,6 +176,38 @@ Result<int64_t> ElementMap::device_offset(int64_t host_offset) const {
   return Error(ErrorKind::kOutOfRange,
                fmt::format("Invalid device tensor storage offset: the layout has no place for element {}",
                            host_offset));
+}
+
+Status check_holds(const DeviceLayout& layout, int64_t elements) {
+  SPYRE_TRY(layout.check_well_formed());
+  if (layout.device_size.size() > kMaxLayoutDims) {
+    return refused(layout, fmt::format("found {} axes, allowed: at most {}", layout.device_size.size(), kMaxLayoutDims));
+  }
+  if (std::ranges::any_of(layout.device_size, [](int64_t n) { return n < 1; }) && elements > 0) {
+    return refused(layout, fmt::format("an axis is empty, and there are {} elements", elements));
+  }
+  int64_t reach = 0;
+  for (size_t i = 0; i < layout.device_size.size(); ++i) {
+    int64_t span = 0;
+    if (__builtin_mul_overflow(layout.device_size[i], layout.stride_map[i], &span) ||
+        __builtin_add_overflow(reach, std::max<int64_t>(span, 0), &reach)) {
+      return refused(layout, fmt::format("a stride of {} is too large", layout.stride_map[i]));
+    }
+  }
+  SPYRE_ASSIGN_OR_RETURN(const ElementMap map, ElementMap::of(layout));
+  // Offsets below `range` are left to the digits that follow.
+  int64_t range = elements;
+  for (const size_t i : map.digits()) {
+    const MapAxis& axis = map.axes()[i];
+    if (range > 0 && (range - 1) / axis.host_stride >= axis.extent) {
+      return refused(layout, fmt::format("it has no place for element {} of {}", axis.extent * axis.host_stride, elements));
+    }
+    range = std::min(range, axis.host_stride);
+  }
+  if (range > 1) {
+    return refused(layout, fmt::format("it has no place for element 1 of {}", elements));
+  }
+  return {};
 }
 
 std::vector<int64_t> ElementMap::copies() const {

@@ -77,4 +77,16 @@ class ElementMap {
   std::vector<size_t> digits_;
 };
 
+/// Most axes a layout may have.
+inline constexpr size_t kMaxLayoutDims = 16;
+
+/// Whether `elements` logical elements can live in a layout, for layouts that somebody else wrote: a file, a caller.
+/// Its axes are at most kMaxLayoutDims and none is empty, its strides stay inside what can be counted, and every element
+/// has a place of its own:
+///
+///     device_size [2, 64]   stride_map [64, 1]     128 elements: yes      129, 130, ...: no place for the last
+///     device_size [2, 64]   stride_map [65, 1]     no place for 64
+///     device_size [2, 64]   stride_map [64, 2]     no place for 1
+Status check_holds(const DeviceLayout& layout, int64_t elements);
+
 }  // namespace spyre

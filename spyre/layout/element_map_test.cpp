@@ -57,10 +57,20 @@ TEST(ElementMap, OneElementPerStickWhenTheStickRepeatsAnAxis) {
 }
 
 TEST(ElementMap, RefusesTwoAxesWithOneStride) {
-  const auto map = ElementMap::of(DeviceLayout::raw({2, 3, 64}, {64, 64, 1}, kDl16));
-  EXPECT_THAT(map.error().to_string(), HasSubstr("two axes step by 64 host elements"));
+  const auto map = ElementMap::of(DeviceLayout::raw({2, 3, 64}, {128, 128, 1}, kDl16));
+  EXPECT_THAT(map.error().to_string(), HasSubstr("two axes step by 128 host elements"));
   EXPECT_THAT(map.error().message,
               HasSubstr("Invalid device sizes and stride map for host sizes and strides"));
+}
+
+TEST(ElementMap, RowsOfOneStickMayHaveEmptyTiles) {
+  // Tiles lie outside the axis that is just outside the stick.
+  const ElementMap rows = map_of(DeviceLayout::raw({2, 4, 32}, {32, 32, 1}, DataFormat::IEEE_FP32));
+  EXPECT_EQ(rows.find(33), 32 + 1);
+  EXPECT_EQ(rows.find(3 * 32), 3 * 32);
+  EXPECT_FALSE(rows.find(4 * 32));
+  const ElementMap planes = map_of(DeviceLayout::raw({3, 2, 5, 32}, {32, 32, 96, 1}, DataFormat::IEEE_FP32));
+  EXPECT_EQ(planes.find(96 + 2 * 32 + 7), 2 * (2 * 5 * 32) + 32 + 7);
 }
 
 TEST(ElementMap, RefusesOffsetsBetweenElements) {
@@ -128,6 +138,54 @@ TEST(ElementMap, RefusesArrangementsThatDoNotFitTheirLayout) {
   EXPECT_THAT(refusal({4, 64}, kDl16, ElementArrangement::QFP8WT), HasSubstr("8-bit matrix"));
   EXPECT_THAT(refusal({4, 128}, DataFormat::SEN143_FP8, ElementArrangement::QFP8CH),
               HasSubstr("order is not public"));
+}
+
+// --- layouts that somebody else wrote ----------------------------------------------------------------------
+
+TEST(CheckHolds, EveryDefaultLayoutHoldsItsElementsAndNoMore) {
+  for (const Ints& size : {Ints{}, Ints{1}, Ints{63}, Ints{64}, Ints{65}, Ints{512, 240}, Ints{5, 1}, Ints{1, 7, 3}, Ints{2, 3, 4, 65}}) {
+    int64_t elements = 1;
+    for (const int64_t n : size) elements *= n;
+    const DeviceLayout layout = DeviceLayout::standard(size, kDl16).value();
+    EXPECT_TRUE(check_holds(layout, elements).ok()) << layout.to_string();
+    const ElementMap map = map_of(layout);
+    for (int64_t more = elements; more < elements + 130; ++more) {
+      EXPECT_EQ(check_holds(layout, more).ok(), map.find(more - 1).has_value()) << layout.to_string() << more;
+    }
+  }
+}
+
+TEST(CheckHolds, SaysWhatFindSaysOfEveryElement) {
+  const std::vector<DeviceLayout> layouts = {
+      DeviceLayout::raw({2, 64}, {64, 1}, kDl16),   DeviceLayout::raw({2, 64}, {65, 1}, kDl16),
+      DeviceLayout::raw({2, 64}, {64, 2}, kDl16),   DeviceLayout::raw({2, 64}, {32, 1}, kDl16),
+      DeviceLayout::raw({3, 64}, {1, -1}, kDl16),   DeviceLayout::raw({3, 2, 64}, {2, 1, -1}, kDl16),
+      DeviceLayout::raw({3, 2, 64}, {0, 64, 1}, kDl16), DeviceLayout::raw({1, 64}, {-1, -1}, kDl16)};
+  for (const DeviceLayout& layout : layouts) {
+    const ElementMap map = map_of(layout);
+    bool all = true;
+    for (int64_t elements = 0; elements <= 200; ++elements) {
+      all = all && (elements == 0 || map.find(elements - 1).has_value());
+      EXPECT_EQ(check_holds(layout, elements).ok(), all) << layout.to_string() << " " << elements;
+    }
+  }
+}
+
+TEST(CheckHolds, RefusesWhatAFileMaySay) {
+  const auto why = [](const DeviceLayout& layout, int64_t elements) {
+    const Status status = check_holds(layout, elements);
+    return status.ok() ? std::string("accepted") : status.error().to_string();
+  };
+  EXPECT_THAT(why(DeviceLayout::raw({0, 2, 64}, {64, 64, 1}, kDl16), 128), HasSubstr("an axis is empty"));
+  EXPECT_THAT(why(DeviceLayout::raw(Ints(17, 1), Ints(17, -1), kDl16), 1), HasSubstr("last extent must be one stick"));
+  Ints many(17, 1);
+  many.back() = 64;
+  EXPECT_THAT(why(DeviceLayout::raw(many, Ints(17, -1), kDl16), 1), HasSubstr("found 17 axes, allowed: at most 16"));
+  EXPECT_THAT(why(DeviceLayout::raw({4, 64}, {int64_t{1} << 62, 1}, kDl16), 64), HasSubstr("too large"));
+  EXPECT_THAT(why(DeviceLayout::raw({4, 64}, {-2, 1}, kDl16), 64), HasSubstr("below -1"));
+  EXPECT_THAT(why(DeviceLayout::raw({int64_t{1} << 60, 64}, {64, 1}, kDl16), 64), HasSubstr("not a size that memory can have"));
+  EXPECT_THAT(why(DeviceLayout::raw({2, 2, 64}, {128, 128, 1}, kDl16), 64), HasSubstr("two axes step by 128"));
+  EXPECT_THAT(why(DeviceLayout::raw({1, 64}, {64, 1}, kDl16), 65), HasSubstr("no place for element 64 of 65"));
 }
 
 }  // namespace

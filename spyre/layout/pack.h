@@ -40,13 +40,13 @@ using ConstHostBuffer = BasicHostBuffer<const std::byte>;  ///< read by pack
 /// that the card's format cannot hold: `value 2147483648 at index [3] does not fit the card's 32-bit
 /// integers`. After the last of these the view's elements are unspecified; nothing else has been touched.
 Status pack(const ConstHostBuffer& src, const DeviceLayout& layout, const ViewGeometry& view,
-            std::span<std::byte> device_bytes, Sen169Policy policy = Sen169Policy::kVendor);
+            std::span<std::byte> device_bytes, Sen169Policy policy = Sen169Policy::kPublished);
 
 /// Reads a device tensor into a host tensor of any strides. The mirror image of `pack`; a view may show an
 /// element many times, the destination may not be expanded. Where the layout has copies of an element
 /// (broadcast axes), the first is read.
 Status unpack(std::span<const std::byte> device_bytes, const DeviceLayout& layout, const ViewGeometry& view,
-              const HostBuffer& dst, Sen169Policy policy = Sen169Policy::kVendor);
+              const HostBuffer& dst, Sen169Policy policy = Sen169Policy::kPublished);
 
 /// Sets every element of a device tensor to one value, given as the bits of the layout's format (low bits
 /// first). Honours views; on a whole base the padding becomes zeros, as after `pack`.

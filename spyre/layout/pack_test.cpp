@@ -56,7 +56,7 @@ ByteVector judged_pack(ByteVector image, const ByteVector& host, HostType type, 
                        const DeviceLayout& layout, const ViewGeometry& view) {
   const ElementMap map = ElementMap::of(layout).value();
   const Convert convert = find_conversion(type, layout.device_dtype, Direction::kHostToDevice,
-                                          Sen169Policy::kVendor, ConvertPath::kReference)
+                                          Sen169Policy::kPublished, ConvertPath::kReference)
                               .value();
   if (view.whole_base) {
     std::ranges::fill(image, std::byte{0});
@@ -76,7 +76,7 @@ ByteVector judged_unpack(ByteVector host, const ByteVector& image, HostType type
                          const DeviceLayout& layout, const ViewGeometry& view) {
   const ElementMap map = ElementMap::of(layout).value();
   const Convert convert = find_conversion(type, layout.device_dtype, Direction::kDeviceToHost,
-                                          Sen169Policy::kVendor, ConvertPath::kReference)
+                                          Sen169Policy::kPublished, ConvertPath::kReference)
                               .value();
   each_element(view, host_strides, [&](int64_t to, int64_t logical) {
     const int64_t from = map.device_offset(logical).value();

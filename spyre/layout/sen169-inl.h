@@ -31,6 +31,21 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<DTo> sen169_from_fp32_bits(D d, DTo to, hwy::
   return hn::DemoteTo(to, hn::Or(sign, code));
 }
 
+/// The same, saturating: only NaN becomes 0x7FFF, and 65504 stays within fp16.
+template <class D, class DTo>
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<DTo> saturated_sen169_from_fp32_bits(D d, DTo to,
+                                                                        hwy::HWY_NAMESPACE::Vec<D> v) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const auto magnitude = hn::And(v, hn::Set(d, 0x7FFF'FFFF));
+  const auto nan = hn::Gt(magnitude, hn::Set(d, 0x7F80'0000));
+  // The upper half of fp32's range is beyond ours; its place is taken by the largest finite value.
+  const auto bounded = hn::Min(magnitude, hn::Set(d, (0x7FFE << 14) + kSen169Fp32Rebias));
+  const auto largest_fp16 = hn::Eq(magnitude, hn::Set(d, 0x477F'E000));
+  const auto kept =
+      hn::IfThenElse(largest_fp16, hn::Set(d, 0x477F'C000), hn::IfThenElse(nan, magnitude, bounded));
+  return sen169_from_fp32_bits(d, to, hn::Or(kept, hn::And(v, hn::Set(d, static_cast<int32_t>(0x8000'0000u)))));
+}
+
 /// The upper 16 of the 32 bits of codes widened to fp32, and the lower 16: full vectors of 16-bit lanes, for
 /// callers that put the halves side by side. NaN comes out quiet, with its sign and some payload.
 template <class D>

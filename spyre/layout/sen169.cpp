@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "spyre/layout/small_float.h"
 
@@ -24,6 +25,7 @@ constexpr uint16_t kFp16Infinity = 0x7C00;
 constexpr uint16_t kFp16HiddenBit = 0x400;
 // The largest code whose value fp16 can hold: exponent 46, fraction 0x1FF, 65472.
 constexpr uint16_t kLargestInFp16 = 0x5DFF;
+constexpr float kLargestFp16 = 65504;  // half way between 65472 and 65536
 
 uint16_t sen169_from_fp16_subnormal(uint16_t fraction) {
   const int shift = std::countl_zero(fraction) - 6;  // brings the leading one to bit 9, our hidden bit
@@ -56,6 +58,13 @@ uint16_t sen169_from_fp32(float value) {
   return static_cast<uint16_t>(sign | std::min<uint32_t>(code, kSen169Nan));
 }
 
+uint16_t saturated_sen169_from_fp32(float value) {
+  const uint16_t code = sen169_from_fp32(value);
+  if (std::fabs(value) == kLargestFp16) return static_cast<uint16_t>(code - 1);
+  const bool beyond = (code & kMagnitude) == kSen169Nan && !small_float::is_nan_bits(std::bit_cast<uint32_t>(value));
+  return beyond ? static_cast<uint16_t>(code - 1) : code;
+}
+
 float fp32_from_sen169(uint16_t code) {
   const uint32_t sign = static_cast<uint32_t>(code & kSign) << 16;
   const uint32_t magnitude = code & kMagnitude;
@@ -65,13 +74,15 @@ float fp32_from_sen169(uint16_t code) {
 }
 
 uint16_t sen169_from_fp16(uint16_t fp16, Sen169Policy policy) {
-  if (policy == Sen169Policy::kPublished) return sen169_from_fp32(fp32_from_fp16(fp16));
   const uint16_t sign = fp16 & kSign;
   const uint16_t magnitude = fp16 & kMagnitude;
   if (magnitude == 0) return sign;
   if (magnitude < kFp16HiddenBit) return sign | sen169_from_fp16_subnormal(magnitude);
-  if (magnitude >= kFp16Infinity)
-    return static_cast<uint16_t>(sign | kTopExponent | ((magnitude & 0x3FF) >> 1));
+  if (magnitude >= kFp16Infinity) {
+    if (policy == Sen169Policy::kVendor)
+      return static_cast<uint16_t>(sign | kTopExponent | ((magnitude & 0x3FF) >> 1));
+    return sign | (magnitude == kFp16Infinity ? kSen169MaxFinite : kSen169Nan);
+  }
   // Dropping the last bit with "odd rounds up" is (m + 1) / 2, and the carry runs into the exponent by
   // itself.
   const int code = ((magnitude + 1) >> 1) + (kFp16Rebias << kFractionBits);
@@ -84,7 +95,7 @@ uint16_t fp16_from_sen169(uint16_t code, Sen169Policy policy) {
 }
 
 uint16_t sen169_from_bf16(uint16_t bf16) {
-  return sen169_from_fp32(fp32_from_bf16(bf16));
+  return saturated_sen169_from_fp32(fp32_from_bf16(bf16));
 }
 
 uint16_t bf16_from_sen169(uint16_t code) {
@@ -107,7 +118,7 @@ uint16_t sen169_from_int64(int64_t value) {
   const int excess = std::max(0, 40 - std::countl_zero(magnitude));
   magnitude = (magnitude >> excess) << excess;
   const auto as_fp32 = static_cast<float>(magnitude);
-  return sen169_from_fp32(negative ? -as_fp32 : as_fp32);
+  return saturated_sen169_from_fp32(negative ? -as_fp32 : as_fp32);
 }
 
 }  // namespace spyre

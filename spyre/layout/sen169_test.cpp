@@ -115,7 +115,22 @@ TEST(Sen169, Fp32BeyondTheRangeAndNanShareOneCode) {
   EXPECT_EQ(sen169_from_fp32(8573157376.0f), 0x7FFE);
 }
 
-TEST(Sen169, VendorRoundTripOfNormalsIsExactForEvenFractions) {
+TEST(Sen169, WhatTheHostStagesSaturatesAndOnlyNanIsNan) {
+  for (const float beyond : {8581545984.0f, 1e10f, std::numeric_limits<float>::max(), INFINITY}) {
+    EXPECT_EQ(saturated_sen169_from_fp32(beyond), kSen169MaxFinite) << beyond;
+    EXPECT_EQ(saturated_sen169_from_fp32(-beyond), 0x8000 | kSen169MaxFinite) << beyond;
+  }
+  EXPECT_EQ(saturated_sen169_from_fp32(65504.0f), 0x5DFF);  // finfo(float16).max, half way to 65536
+  EXPECT_EQ(saturated_sen169_from_fp32(-65504.0f), 0xDDFF);
+  EXPECT_EQ(saturated_sen169_from_fp32(65505.0f), 0x5E00);
+  EXPECT_EQ(saturated_sen169_from_fp32(kNan), 0x7FFF);
+  EXPECT_EQ(saturated_sen169_from_fp32(std::bit_cast<float>(0xFFC0'0000)), 0xFFFF);
+  for (int code = 0; code < 0x7FFF; ++code) {
+    ASSERT_EQ(saturated_sen169_from_fp32(static_cast<float>(value_of(code))), code) << std::hex << code;
+  }
+}
+
+TEST(Sen169, RoundTripOfNormalsIsExactForEvenFractions) {
   int normals = 0, exact = 0;
   double worst = 0;
   for (int code = 0; code < 0x10000; ++code) {
@@ -123,6 +138,7 @@ TEST(Sen169, VendorRoundTripOfNormalsIsExactForEvenFractions) {
     if (exponent == 0 || exponent == 31) continue;
     const auto fp16 = static_cast<uint16_t>(code);
     const uint16_t back = fp16_from_sen169(sen169_from_fp16(fp16, kVendor), kVendor);
+    ASSERT_EQ(fp16_from_sen169(sen169_from_fp16(fp16, kPublished), kPublished), back);
     const double value = fp32_from_fp16(fp16);
     ++normals;
     exact += back == fp16;
@@ -185,8 +201,14 @@ TEST(Sen169, VendorReadsEveryCodeByItsRule) {
 }
 
 TEST(Sen169, PublishedFp16AgreesWithTheDetourThroughFp32) {
-  EXPECT_EQ(sen169_from_fp16(0x7BFF, kPublished), 0x5E00);  // 65504 ties up to 65536
-  EXPECT_EQ(sen169_from_fp16(0x7C00, kPublished), 0x7FFF);
+  for (int code = 0; code < 0x7C00 - 1; ++code) {
+    const auto fp16 = static_cast<uint16_t>(code);
+    ASSERT_EQ(sen169_from_fp16(fp16, kPublished), sen169_from_fp32(fp32_from_fp16(fp16))) << std::hex << code;
+  }
+  EXPECT_EQ(sen169_from_fp16(0x7BFF, kPublished), 0x5DFF);  // 65504, half way to 65536: finite stays finite
+  EXPECT_EQ(sen169_from_fp16(0x7C00, kPublished), 0x7FFE);
+  EXPECT_EQ(sen169_from_fp16(0xFC00, kPublished), 0xFFFE);
+  EXPECT_EQ(sen169_from_fp16(0x7C01, kPublished), 0x7FFF);
   EXPECT_EQ(sen169_from_fp16(0xFE01, kPublished), 0xFFFF);
   EXPECT_EQ(fp16_from_sen169(0x5E00, kPublished), 0x7C00);
   EXPECT_EQ(fp16_from_sen169(0x7FFE, kPublished), 0x7C00);
@@ -201,22 +223,22 @@ TEST(Sen169, PublishedFp16AgreesWithTheDetourThroughFp32) {
     const auto bits = static_cast<uint16_t>(code);
     same += sen169_from_fp16(bits, kPublished) == sen169_from_fp16(bits, kVendor);
   }
-  // The policies part only at 65504, the infinities and the NaNs, except the two NaNs per sign whose payload
-  // is full.
-  EXPECT_EQ(0x10000 - same, 2 * (1 + 1 + 1023 - 2));
+  // The policies part only at the infinities and the NaNs, except the two NaNs per sign whose payload is full.
+  EXPECT_EQ(0x10000 - same, 2 * (1 + 1023 - 2));
 }
 
 TEST(Sen169, Bf16EntersExactlyWithinTheRange) {
   EXPECT_EQ(sen169_from_bf16(0x3F80), kSen169One);
   EXPECT_EQ(sen169_from_bf16(0x8000), 0x8000);
   EXPECT_EQ(sen169_from_bf16(0x7FC0), 0x7FFF);
-  EXPECT_EQ(sen169_from_bf16(0xFF80), 0xFFFF);
+  EXPECT_EQ(sen169_from_bf16(0xFF80), 0xFFFE);  // infinity
+  EXPECT_EQ(sen169_from_bf16(0xFF7F), 0xFFFE);  // finfo.min
   for (int code = 0x3001; code < 0x5000; ++code) {  // 2^-31 * (1 + 1/128) up to 2^33
     ASSERT_EQ(value_of(sen169_from_bf16(static_cast<uint16_t>(code))),
               fp32_from_bf16(static_cast<uint16_t>(code)));
     ASSERT_EQ(bf16_from_sen169(sen169_from_bf16(static_cast<uint16_t>(code))), code);
   }
-  EXPECT_EQ(sen169_from_bf16(0x5000), 0x7FFF);
+  EXPECT_EQ(sen169_from_bf16(0x5000), 0x7FFE);
   EXPECT_EQ(sen169_from_bf16(0x3000), 0x0000);  // 2^-31
 }
 
@@ -249,8 +271,8 @@ TEST(Sen169, IntegersAreExactUpTo1024AndRoundOnceBeyond) {
   const int64_t tie = (int64_t{1} << 32) + (int64_t{1} << 22);
   EXPECT_EQ(value_of(sen169_from_int64(tie - 1)), std::ldexp(1.0, 32));
   EXPECT_EQ(value_of(sen169_from_int64(tie)), std::ldexp(1.0, 32) + std::ldexp(1.0, 23));
-  EXPECT_EQ(sen169_from_int64(std::numeric_limits<int64_t>::max()), 0x7FFF);
-  EXPECT_EQ(sen169_from_int64(std::numeric_limits<int64_t>::min()), 0xFFFF);
+  EXPECT_EQ(sen169_from_int64(std::numeric_limits<int64_t>::max()), 0x7FFE);
+  EXPECT_EQ(sen169_from_int64(std::numeric_limits<int64_t>::min()), 0xFFFE);
   EXPECT_EQ(bits_of_fp32(fp32_from_sen169(sen169_from_int64(0))), 0u);
 }
 

@@ -46,7 +46,7 @@ std::vector<OpInfo> build_table() {
 }
 
 const std::vector<OpInfo>& table() {
-  static const std::vector<OpInfo> ops = build_table();
+  static const auto& ops = *new std::vector<OpInfo>(build_table());  // never destroyed: threads may outlive `exit`
   return ops;
 }
 

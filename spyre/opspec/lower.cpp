@@ -225,10 +225,15 @@ Result<Kernel> lower_to_kernel(const Graph& graph) {
     const Buffer& buffer = graph.buffers[static_cast<size_t>(id)];
     LaunchArgument argument{.index = static_cast<int64_t>(kernel.arguments.size()),
                             .dtype = std::string(to_string(buffer.dtype))};
-    argument.role = !written.contains(id) ? ArgumentRole::kInput
-                    : buffer.is_input     ? ArgumentRole::kInputOutput
-                                          : ArgumentRole::kOutput;
+    argument.role = buffer.fill             ? ArgumentRole::kConstant
+                    : !written.contains(id) ? ArgumentRole::kInput
+                    : buffer.is_input       ? ArgumentRole::kInputOutput
+                                            : ArgumentRole::kOutput;
     argument.shape.assign(buffer.size.begin(), buffer.size.end());
+    if (buffer.stride != contiguous_strides(buffer.size)) argument.stride = buffer.stride;
+    argument.offset = buffer.offset;
+    argument.storage = buffer.storage;
+    argument.fill = buffer.fill;
     argument.device_size = buffer.layout->device_size;
     argument.stride_map = buffer.layout->stride_map;
     argument.format = buffer.layout->device_dtype;

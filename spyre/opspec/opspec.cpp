@@ -24,6 +24,8 @@ std::string_view to_string(ArgumentRole role) {
       return "output";
     case ArgumentRole::kInputOutput:
       return "input_output";
+    case ArgumentRole::kConstant:
+      return "constant";
   }
   return "unknown";
 }

@@ -11,6 +11,7 @@
 
 #include "spyre/arch/data_format.h"
 #include "spyre/graph/expr.h"
+#include "spyre/layout/fill.h"
 
 /// A kernel in which everything is decided: which op functions run in which order, over which extents, cut
 /// into how many slices, on which core, with every tensor's device layout and place. Code generators only
@@ -152,18 +153,24 @@ struct LoopSpec {
   friend bool operator==(const LoopSpec& a, const LoopSpec& b);
 };
 
-enum class ArgumentRole : uint8_t { kInput, kOutput, kInputOutput };
+/// What the kernel does with a launch argument. A constant is not passed at all: whoever loads the kernel makes
+/// it, from its fill.
+enum class ArgumentRole : uint8_t { kInput, kOutput, kInputOutput, kConstant };
 std::string_view to_string(ArgumentRole role);
 
 /// A size that is either a number or the name of a runtime extent.
 using SizeOrSymbol = std::variant<int64_t, std::string>;
 
-/// What the caller passes at one position: the host view and the device layout behind it.
+/// What is at one position of a launch: the host view and the device layout behind it.
 struct LaunchArgument {
   int64_t index = 0;
   ArgumentRole role = ArgumentRole::kInput;
   std::string dtype;  ///< host type, e.g. `float16`
   std::vector<SizeOrSymbol> shape;
+  std::vector<int64_t> stride;  ///< of the host view, in elements; empty: row by row
+  int64_t offset = 0;           ///< of its first element in the storage that the layout describes
+  int64_t storage = 0;          ///< elements of that storage; 0: as many as the view reaches
+  std::optional<Fill> fill;     ///< of a constant
   std::vector<int64_t> device_size;
   std::vector<int64_t> stride_map;  ///< host stride behind each device dimension, -1: none
   DataFormat format = DataFormat::SEN169_FP16;

@@ -84,6 +84,7 @@ class Parser {
   Result<LaunchArgument> argument();
   Status argument_attribute(const std::string& key, LaunchArgument& arg);
   Status shape(std::vector<SizeOrSymbol>& out);
+  Status fill(Fill& out);
   Result<LoopSpec> loop(int depth);
   Status items(std::vector<KernelItem>& out, int depth);
 
@@ -201,7 +202,7 @@ Status Parser::op_attribute(const std::string& key, OpSpec& op) {
   }
   if (key == "constants") {
     return map([&](const std::string& name) -> Status {
-      SPYRE_ASSIGN_OR_RETURN(const double value, lex_.number("a number"));
+      SPYRE_ASSIGN_OR_RETURN(const double value, lex_.number("a number, inf or nan"));
       op.constants.emplace_back(name, value);
       return Status();
     });
@@ -330,18 +331,32 @@ Status Parser::shape(std::vector<SizeOrSymbol>& out) {
   });
 }
 
+Status Parser::fill(Fill& out) {
+  SPYRE_TRY(lex_.expect("("));
+  SPYRE_TRY(store(lex_.number("the first value"), out.start));
+  SPYRE_TRY(lex_.expect(","));
+  SPYRE_TRY(store(lex_.number("the step"), out.step));
+  return lex_.expect(")");
+}
+
 Status Parser::argument_attribute(const std::string& key, LaunchArgument& arg) {
   if (key == "role") {
-    SPYRE_ASSIGN_OR_RETURN(const std::string name, lex_.word("input, output or input_output"));
-    for (const auto role : {ArgumentRole::kInput, ArgumentRole::kOutput, ArgumentRole::kInputOutput}) {
+    SPYRE_ASSIGN_OR_RETURN(const std::string name, lex_.word("a role"));
+    for (const auto role :
+         {ArgumentRole::kInput, ArgumentRole::kOutput, ArgumentRole::kInputOutput, ArgumentRole::kConstant}) {
       if (name != to_string(role)) continue;
       arg.role = role;
       return Status();
     }
-    return lex_.error_here(fmt::format("unknown role '{}', allowed are input, output, input_output", name));
+    return lex_.error_here(
+        fmt::format("unknown role '{}', allowed are input, output, input_output, constant", name));
   }
   if (key == "dtype") return store(lex_.word("a host type"), arg.dtype);
   if (key == "shape") return shape(arg.shape);
+  if (key == "stride") return integers(arg.stride);
+  if (key == "offset") return store(lex_.integer("an offset in elements"), arg.offset);
+  if (key == "storage") return store(lex_.integer("a number of elements"), arg.storage);
+  if (key == "fill") return fill(arg.fill.emplace());
   if (key == "device_size") return integers(arg.device_size);
   if (key == "stride_map") return integers(arg.stride_map);
   if (key == "format") return format(arg.format);

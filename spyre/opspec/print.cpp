@@ -158,6 +158,10 @@ std::string argument_text(const LaunchArgument& arg) {
   std::string text = fmt::format("argument {} {{ role={} dtype={} shape=[{}] device_size={} stride_map={}",
                                  arg.index, to_string(arg.role), arg.dtype, joined(arg.shape, size_text),
                                  list_text(arg.device_size), list_text(arg.stride_map));
+  if (!arg.stride.empty()) text += fmt::format(" stride={}", list_text(arg.stride));
+  if (arg.offset != 0) text += fmt::format(" offset={}", arg.offset);
+  if (arg.storage != 0) text += fmt::format(" storage={}", arg.storage);
+  if (arg.fill) text += fmt::format(" fill=({}, {})", arg.fill->start, arg.fill->step);
   if (arg.format != DataFormat::SEN169_FP16) text += fmt::format(" format={}", to_string(arg.format));
   if (arg.arrangement != ElementArrangement::STANDARD) {
     text += fmt::format(" arrangement={}", to_string(arg.arrangement));

@@ -26,6 +26,9 @@
 /// SEN169_FP16, arrangement STANDARD, is_reduction False, empty lists). `loop 4 { ... }` repeats its body;
 /// `loop s0 max=512 granularity=64 { ... }` runs s0 / 64 times. A dynamic extent is written by name and
 /// bounded: `iteration_space={c0: (s0, 1)} symbolic_dim_bounds={s0: (512, 64)}`. `#` starts a comment.
+///
+/// An argument that is a view also has `stride=[...] offset=N storage=N`; a constant has its value,
+/// `role=constant fill=(start, step)`.
 namespace spyre {
 
 std::string to_text(const Kernel& kernel);

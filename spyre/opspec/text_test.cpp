@@ -71,6 +71,24 @@ TEST(OpSpecText, PrintsOneLinePerTensorAndLeavesDefaultsOut) {
   EXPECT_EQ(to_text(parse_op(text, "t").value()), text);
 }
 
+TEST(OpSpecText, ArgumentsSayWhereViewsLieAndWhatConstantsHold) {
+  for (const char* fill : {"(1.5, 0)", "(nan, 0)", "(-inf, 0)", "(-0, 0)", "(7, -2)"}) {
+    const std::string text = std::string(
+                                 "kernel k {\n"
+                                 "  argument 0 { role=input dtype=float16 shape=[2, 64] device_size=[1, 6, 64] "
+                                 "stride_map=[64, 64, 1] stride=[128, 1] offset=64 storage=384 }\n"
+                                 "  argument 1 { role=constant dtype=float16 shape=[] device_size=[1, 64] "
+                                 "stride_map=[-1, -1] fill=") +
+                             fill + " }\n}\n";
+    const Kernel kernel = parse_kernel(text, "t").value();
+    EXPECT_EQ(kernel.arguments[0].stride, (std::vector<int64_t>{128, 1}));
+    EXPECT_EQ(kernel.arguments[0].offset, 64);
+    EXPECT_TRUE(kernel.arguments[1].fill.has_value());
+    EXPECT_EQ(to_text(kernel), text);
+    EXPECT_EQ(parse_kernel(to_text(kernel), "t").value(), kernel);
+  }
+}
+
 TEST(OpSpecText, FailuresNameFileLineFoundAndExpected) {
   EXPECT_EQ(failure("kernel k {\n  opp add {}\n}"), "k.opspec:2: found 'opp', expected 'op', 'loop' or '}'");
   EXPECT_THAT(failure("kernel k { op add { colour=3 } }"), HasSubstr("an op has no attribute 'colour'"));

@@ -14,6 +14,7 @@ namespace spyre {
 namespace {
 
 constexpr size_t kMostTensors = 8;
+constexpr size_t kMostDims = 16;  // of a launch argument
 constexpr std::string_view kCoreId = "core_id";
 // Far above any card's memory, far below what overflows.
 constexpr int64_t kMostElements = int64_t{1} << 42;
@@ -432,6 +433,27 @@ Status check_items(const std::vector<KernelItem>& items, const Kernel& kernel, c
   return Status();
 }
 
+Status check_host_view(const Kernel& kernel, const LaunchArgument& arg) {
+  const auto refuse = [&](std::string_view what) {
+    return Error(ErrorKind::kInvalidArgument,
+                 fmt::format("kernel '{}', argument {}: {}", kernel.name, arg.index, what));
+  };
+  if (arg.shape.size() > kMostDims || arg.device_size.size() > kMostDims + 1) {
+    return refuse(fmt::format("{} dimensions, {} on the card; allowed: {} and one more", arg.shape.size(),
+                              arg.device_size.size(), kMostDims));
+  }
+  if (!arg.stride.empty() && arg.stride.size() != arg.shape.size()) {
+    return refuse(fmt::format("{} sizes and {} strides", arg.shape.size(), arg.stride.size()));
+  }
+  if (arg.offset < 0 || arg.storage < 0) {
+    return refuse(fmt::format("offset {} and storage {}, allowed: none below 0", arg.offset, arg.storage));
+  }
+  if (arg.fill.has_value() != (arg.role == ArgumentRole::kConstant)) {
+    return refuse("a constant has a fill, and nothing else has one");
+  }
+  return Status();
+}
+
 Status check_arguments(const Kernel& kernel) {
   std::set<int64_t> taken;
   for (const LaunchArgument& arg : kernel.arguments) {
@@ -446,6 +468,7 @@ Status check_arguments(const Kernel& kernel) {
           fmt::format("kernel '{}', argument {}: device_size {} and stride_map {} differ in length",
                       kernel.name, arg.index, list_text(arg.device_size), list_text(arg.stride_map)));
     }
+    SPYRE_TRY(check_host_view(kernel, arg));
   }
   return Status();
 }
@@ -468,7 +491,8 @@ Status validate(const Kernel& kernel, const Machine& machine) {
   const Bytes reserve = std::min(gibibytes(2), machine.segment_bytes / 8);
   const Bytes largest_pool = machine.segment_bytes - reserve;
   if (kernel.pool_bytes < 0 || kernel.pool_bytes > largest_pool.count()) {
-    return Error(ErrorKind::kInvalidArgument,
+    // Intermediate results that are too large are no mistake of the kernel's author; the card has no place for them.
+    return Error(kernel.pool_bytes < 0 ? ErrorKind::kInvalidArgument : ErrorKind::kUnsupported,
                  fmt::format("kernel '{}': pool of {} bytes, allowed are 0 to {}", kernel.name,
                              kernel.pool_bytes, largest_pool.count()));
   }

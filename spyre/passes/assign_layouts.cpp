@@ -7,7 +7,10 @@
 
 #include "spyre/graph/normal_op.h"
 #include "spyre/passes/layout_candidates.h"
+#include "spyre/passes/move_elements.h"
 #include "spyre/passes/move_halves.h"
+#include "spyre/passes/pad_steps.h"
+#include "spyre/passes/raw_sticks.h"
 #include "spyre/passes/whole_converted_rows.h"
 
 namespace spyre {
@@ -140,12 +143,23 @@ Status assign(Graph& graph, const LayoutSearchOptions& options, WovenResults wov
 struct WholeRows {
   std::optional<RowsOf> widened;
   bool narrowed = false, inputs = false;
+  Columns columns = Columns::kToo;
+  std::vector<size_t> multiplied = {};  // operands of products
 };
+
+bool multiplies(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [](const Node& node) { return device_op(node).is_matmul(); });
+}
 
 // The ways to give rows of whole sticks to a graph that has others, fewest copies first.
 std::vector<WholeRows> ways_to_make_rows_whole(const Graph& graph, Weaving weaving) {
   const bool narrowed = narrows_ragged_rows(graph);
   std::vector<WholeRows> ways;
+  if (narrowed && multiplies(graph)) {
+    for (const auto& operands : std::vector<std::vector<size_t>>{{0}, {1}, {0, 1}})
+      ways.push_back({.multiplied = operands});
+  }
   if (narrowed) ways.push_back({.narrowed = true});
   if (weaving == Weaving::kByNarrowing) return ways;
   if (reads_woven_ragged_rows(graph)) ways.push_back({.narrowed = narrowed, .inputs = true});
@@ -155,6 +169,8 @@ std::vector<WholeRows> ways_to_make_rows_whole(const Graph& graph, Weaving weavi
         ways.push_back({.widened = rows, .narrowed = both});
     }
   }
+  if (narrowed && widens_ragged_rows(graph, RowsOf::kSource))
+    ways.push_back({.widened = RowsOf::kSource, .narrowed = true, .columns = Columns::kNot});
   return ways;
 }
 
@@ -172,7 +188,8 @@ Status assign_rows(Graph& graph, const LayoutSearchOptions& options, Weaving wea
   for (const WholeRows& way : ways) {
     Graph whole = graph;
     if (way.widened) make_widened_rows_whole(whole, *way.widened);
-    if (way.narrowed) make_narrowed_rows_whole(whole);
+    for (const size_t operand : way.multiplied) make_multiplied_rows_whole(whole, operand);
+    if (way.narrowed) make_narrowed_rows_whole(whole, way.columns);
     if (way.inputs) make_woven_inputs_whole(whole);
     if (!assign(whole, options, woven, weaving).ok()) continue;
     graph = std::move(whole);
@@ -195,10 +212,22 @@ Status assign_layouts(Graph& graph, const LayoutSearchOptions& options) {
   // order.
   const bool weaves = widens(graph) || reads_woven_ragged_rows(graph);
   if (weaves && assign_rows(graph, options, Weaving::kByCopies).ok()) return Status();
-  std::optional<Graph> halves = in_halves(graph);
-  if (!halves || !assign_rows(*halves, options, Weaving::kByNarrowing).ok()) return status;
-  graph = std::move(*halves);
-  return Status();
+  const auto fits = [&](std::optional<Graph> other) {
+    const bool laid_out = other && assign_rows(*other, options, Weaving::kByNarrowing).ok();
+    if (laid_out) graph = std::move(*other);
+    return laid_out;
+  };
+  if (fits(pad_steps(graph))) return Status();
+  const auto takes = [&](const std::optional<Graph>& other) {
+    return other && (fits(other) || fits(pad_steps(*other)));
+  };
+  const std::optional<Graph> halves = in_halves(graph);
+  if (takes(halves)) return Status();
+  const std::optional<Graph> elements = by_elements(graph);
+  const std::optional<Graph> raw = raw_sticks(graph);
+  const bool moved = (elements && (takes(elements) || takes(in_halves(*elements)))) ||
+                     (halves && takes(by_elements(*halves))) || (raw && takes(by_elements(*raw)));
+  return moved ? Status() : status;
 }
 
 Status cut_loops(Graph& graph) {

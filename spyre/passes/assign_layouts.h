@@ -21,7 +21,7 @@ namespace spyre {
 /// and values converted in rows that end inside a stick get rows of whole sticks (whole_converted_rows.h).
 ///
 /// Where nothing but 32-bit values is copied, and the card cannot as it should, halves of them are
-/// (move_halves.h).
+/// (move_halves.h); and copies that no turn of sticks makes go element by element (move_elements.h).
 ///
 /// Afterwards every buffer has its layout, every constant too (one per layout it is read in), and
 /// `normalize_op` accepts every node.

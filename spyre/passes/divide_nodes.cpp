@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
+#include "spyre/base/log.h"
 #include "spyre/graph/normal_op.h"
 #include "spyre/passes/assign_layouts.h"
 #include "spyre/passes/division/divide_work.h"
@@ -38,7 +40,7 @@ void keep_indices_in_sticks(const NormalOp& op, DivisionProblem& problem) {
     if (index.lane < 0) continue;
     const Loop& loop = op.access.loops[static_cast<size_t>(index.lane)];
     std::vector<int64_t> factors;
-    for (int64_t factor = 1; factor <= loop.extent; ++factor) {
+    for (int64_t factor = 1; factor <= std::min(loop.extent, problem.cores); ++factor) {
       const int64_t piece = loop.extent / factor;
       const bool fits = piece % index.lanes == 0 || index.lanes % piece == 0;
       if (loop.extent % factor == 0 && (factor == 1 || fits)) factors.push_back(factor);
@@ -78,7 +80,7 @@ void keep_pairs_together(const Graph& graph, const Node& node, const NormalOp& o
     const Loop& loop = op.access.loops[static_cast<size_t>(lane)];
     const int64_t pairs = (loop.extent + kPair - 1) / kPair;
     std::vector<int64_t> factors;
-    for (int64_t factor = 1; factor <= pairs; ++factor) {
+    for (int64_t factor = 1; factor <= std::min(pairs, problem.cores); ++factor) {
       if (pairs % factor == 0) factors.push_back(factor);
     }
     problem.allowed[loop.name] = factors;
@@ -112,11 +114,62 @@ DivisionProblem division_problem(const Graph& graph, const Node& node, const Nor
   return problem;
 }
 
-Status divide_nodes(Graph& graph, int64_t cores) {
+namespace {
+
+// The hint that cannot be followed: the first that is refused by itself, else the last, which the others rule
+// out.
+size_t culprit_among(const DivisionProblem& problem) {
+  for (size_t i = 0; i < problem.hints.size(); ++i) {
+    DivisionProblem alone = problem;
+    alone.hints = {problem.hints[i]};
+    if (!divide_work(alone).ok()) return i;
+  }
+  return problem.hints.size() - 1;
+}
+
+// The first hint that a division does not follow, because with others it would take more cores than there
+// are.
+std::optional<size_t> left_out(const DivisionProblem& problem, const Splits& splits) {
+  for (size_t i = 0; i < problem.hints.size(); ++i) {
+    if (split_of(splits, problem.hints[i].first) != problem.hints[i].second) return i;
+  }
+  return std::nullopt;
+}
+
+// Divides with the hints that can be followed. Those that cannot are noted, and the node forgets them.
+Result<Splits> divide_as_hinted(DivisionProblem problem, Node& node, std::vector<RefusedHint>& refused) {
+  while (!problem.hints.empty()) {
+    Result<Splits> splits = divide_work(problem);
+    std::optional<size_t> culprit;
+    std::string reason;
+    if (splits.ok()) {
+      culprit = left_out(problem, splits.value());
+      if (!culprit) return splits;
+      const auto& [axis, split] = problem.hints[*culprit];
+      reason = fmt::format("op '{}': work_div hint {}={} would take more than the {} cores", problem.op, axis,
+                           split, problem.cores);
+    } else {
+      culprit = culprit_among(problem);
+      const Error& error = splits.error();
+      reason = error.message + (error.hint.empty() ? "" : "; try " + error.hint);
+    }
+    log(LogLevel::kWarning, "passes", fmt::format("{}. The work is divided without this hint", reason));
+    const auto hint = problem.hints.begin() + static_cast<std::ptrdiff_t>(*culprit);
+    refused.push_back({node.name, hint->first, hint->second, std::move(reason)});
+    std::erase(node.hints, *hint);
+    problem.hints.erase(hint);
+  }
+  return divide_work(problem);
+}
+
+}  // namespace
+
+Result<std::vector<RefusedHint>> divide_nodes(Graph& graph, int64_t cores) {
+  std::vector<RefusedHint> refused;
   for (Node& node : graph.nodes) {
     if (node.loops.empty()) continue;
     SPYRE_ASSIGN_OR_RETURN(const NormalOp op, normalize_op(graph, node, operand_layouts(graph, node)));
-    const Result<Splits> splits = divide_work(division_problem(graph, node, op, cores));
+    const Result<Splits> splits = divide_as_hinted(division_problem(graph, node, op, cores), node, refused);
     if (!splits.ok()) {
       Error error = splits.error();
       if (!node.aten.empty()) error.notes.push_back("it comes from " + node.aten);
@@ -125,7 +178,7 @@ Status divide_nodes(Graph& graph, int64_t cores) {
     }
     for (Loop& loop : node.loops) loop.split = split_of(splits.value(), loop.name);
   }
-  return Status();
+  return refused;
 }
 
 }  // namespace spyre

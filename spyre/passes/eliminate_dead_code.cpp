@@ -1,6 +1,8 @@
 #include "spyre/passes/eliminate_dead_code.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <vector>
 
 namespace spyre {
@@ -32,9 +34,20 @@ void drop_unused_buffers(Graph& graph) {
   for (BufferId& id : graph.results) id = renumbered[static_cast<size_t>(id)];
 }
 
+void forget_single_steps(Node& node) {
+  std::set<std::string> single;
+  for (const Loop& loop : node.loops) {
+    if (loop.extent == 1) single.insert(loop.name);
+  }
+  if (single.empty()) return;
+  node.target_index = at_zero(node.target_index, single);
+  for (Instruction& instruction : node.body) instruction.index = at_zero(instruction.index, single);
+}
+
 }  // namespace
 
 void eliminate_dead_code(Graph& graph) {
+  for (Node& node : graph.nodes) forget_single_steps(node);
   std::vector<bool> needed(graph.buffers.size(), false);
   for (size_t id = 0; id < graph.buffers.size(); ++id)
     needed[id] = !graph.is_local(static_cast<BufferId>(id));

@@ -8,7 +8,7 @@ namespace spyre {
 ///
 ///     t = exp x;  y = neg x;  return y     ->     y = neg x;  return y
 ///
-/// Stores into inputs and results always stay.
+/// Stores into inputs and results always stay. Loops of one step count nothing: indices no longer name them.
 void eliminate_dead_code(Graph& graph);
 
 }  // namespace spyre

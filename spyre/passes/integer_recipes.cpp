@@ -7,48 +7,13 @@
 #include <map>
 #include <string>
 
+#include "spyre/passes/bit_recipes.h"
+#include "spyre/passes/integer_steps.h"
+
 namespace spyre {
 namespace {
 
-constexpr double kExact = 1 << 24;
-constexpr double kBase = 65536;
-
-Operand integer(OpEmitter& emit, double value) {
-  return emit.constant(value, HostType::kInt32);
-}
-
-Operand number(OpEmitter& emit, double value) {
-  return emit.constant(value, HostType::kFloat32);
-}
-
-Operand as_float(OpEmitter& emit, const Operand& x) {
-  return emit.hold(x, Held::kFp32);
-}
-
-// Of whole numbers in fp32.
-Operand as_integer(OpEmitter& emit, const Operand& x) {
-  return x.is_constant() ? emit.hold(x, Held::kInt32) : emit.op("fp32toint32", {x}, Held::kInt32);
-}
-
-Operand sum(OpEmitter& emit, const Operand& x, const Operand& y) {
-  Operand result = emit.op("addi32toi32", {x, y});
-  result.most = x.most + y.most;
-  return result;
-}
-
-Operand product(OpEmitter& emit, const Operand& x, const Operand& y) {
-  Operand result = emit.op("muli32toi32", {x, y});
-  result.most = x.most * y.most;
-  return result;
-}
-
-Operand negative(OpEmitter& emit, const Operand& x) {
-  return product(emit, x, integer(emit, -1));
-}
-
-Operand difference(OpEmitter& emit, const Operand& x, const Operand& y) {
-  return sum(emit, x, negative(emit, y));
-}
+using namespace integer_steps;
 
 // By the sign of the difference: that of the integers themselves where they are so close that floats do not
 // tell them apart, else that of the floats, which never overflows. A truth value in fp32.
@@ -134,23 +99,6 @@ std::optional<Operand> quotient_or_remainder(OpEmitter& emit, std::string_view o
   return op == "floordiv" || op == "truncdiv" ? d.quotient : product(emit, d.remainder, d.sign);
 }
 
-// x = 65536 * high + low, 0 <= low < 65536, both in fp32.
-struct Digits {
-  Operand high, low;
-};
-Digits digits_of(OpEmitter& emit, const Operand& x) {
-  const Operand guess = emit.op("floor", {emit.op("mul", {as_float(emit, x), number(emit, 1 / kBase)})});
-  const Operand rest =
-      as_float(emit, difference(emit, x, product(emit, as_integer(emit, guess), integer(emit, kBase))));
-  // Where fp32 rounded x up to the next multiple, the rest is negative.
-  const Operand over = emit.op("lesserthan", {rest, number(emit, 0)});
-  return {emit.op("sub", {guess, over}), emit.op("add", {rest, emit.op("mul", {over, number(emit, kBase)})})};
-}
-
-Operand joined(OpEmitter& emit, const Operand& high, const Operand& low, double base) {
-  return sum(emit, product(emit, as_integer(emit, high), integer(emit, base)), as_integer(emit, low));
-}
-
 Operand folded(OpEmitter& emit, std::string_view op, Operand x, const std::vector<std::string>& loops) {
   for (const std::string& loop : loops) x = emit.reduce(op, {x}, {loop});
   return x;
@@ -227,6 +175,7 @@ std::optional<Operand> integer_op(OpEmitter& emit, std::string_view op,
   if (op == "square") return product(emit, x, x);
   if (const auto found = kComparisons.find(op); found != kComparisons.end())
     return compared(emit, found->second, x, operands[1]);
+  if (std::optional<Operand> bits = bit_op(emit, op, operands)) return bits;
   const bool whole =
       op == "pow" && operands[1].is_constant() && operands[1].value >= 0 && operands[1].value <= 64;
   if (whole) return power(emit, x, static_cast<int64_t>(operands[1].value));

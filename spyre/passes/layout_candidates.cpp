@@ -6,6 +6,7 @@
 #include <set>
 
 #include "spyre/graph/device_op.h"
+#include "spyre/layout/tile_axis.h"
 
 namespace spyre {
 namespace {
@@ -95,13 +96,20 @@ std::vector<Axis> merged(const std::vector<Axis>& axes, const std::set<int64_t>&
   return result;
 }
 
+// Whether some product has an fp32 result, in the order that widening leaves.
+bool multiplies_wide(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+    return device_op(node).is_matmul() && graph.buffers[static_cast<size_t>(node.target)].dtype == HostType::kFloat32;
+  });
+}
+
 // Orders of elements that are not the standard one: those that conversions make, here or before an input
 // came.
 struct Orders {
   bool widened = false, woven = false;
 };
 Orders orders_in(const Graph& graph, const std::set<std::string>& ops, Weaving weaving) {
-  const bool narrows = ops.contains("fp32todl16"), widens = ops.contains("dl16tofp32");
+  const bool narrows = ops.contains("fp32todl16"), widens = ops.contains("dl16tofp32") || multiplies_wide(graph);
   Orders orders{.widened = widens || narrows, .woven = narrows || weaving == Weaving::kByCopies};
   for (const Buffer& buffer : graph.buffers) {
     if (!buffer.is_input || !buffer.layout) continue;
@@ -127,11 +135,8 @@ void append(std::vector<DeviceLayout>& layouts, DeviceLayout layout) {
 
 // Conversions handle whole 16-bit sticks, so the tiles of their 32-bit side come in pairs.
 DeviceLayout paired(DeviceLayout layout) {
-  const int64_t lanes = layout.device_size.back();
-  for (size_t d = 0; d + 1 < layout.device_size.size(); ++d) {
-    if (layout.stride_map[d] == layout.stride_map.back() * lanes)
-      layout.device_size[d] += layout.device_size[d] % 2;
-  }
+  if (const std::optional<size_t> tile = tile_axis(layout))
+    layout.device_size[*tile] += layout.device_size[*tile] % 2;
   return layout;
 }
 

@@ -20,6 +20,21 @@ struct Reading {
   int64_t cost = 0;  // of the copy; nothing where the buffer has this layout, or a copy was made before
 };
 
+// More than the bytes of any graph: chosen only where nothing else is possible, and inputs are no better.
+constexpr int64_t kLastResort = int64_t{1} << 48;
+
+// Whether sticks of 32-bit elements run along another dimension than the innermost one. The card turns sticks of 16-bit
+// elements only, and sees a 32-bit element as two of them only where those are neighbours (move_halves.h): nobody could
+// read such a result beside another tensor.
+bool cannot_be_turned(const Buffer& buffer, const DeviceLayout& layout) {
+  if (elems_per_stick(layout.device_dtype) >= elems_per_stick(DataFormat::SEN169_FP16)) return false;
+  for (size_t d = 0; d < buffer.size.size(); ++d) {
+    const bool inner = buffer.size[d] > 1 && buffer.stride[d] > 0 && buffer.stride[d] < layout.stride_map.back();
+    if (inner) return true;
+  }
+  return false;
+}
+
 // What one node costs, for every layout of its output and of each operand.
 class NodeTable {
  public:
@@ -125,6 +140,82 @@ class NodeTable {
   std::vector<std::vector<std::vector<int8_t>>> fits_;  // operand, output, candidate
 };
 
+// By buffer, which of its candidates can be part of a choice at all: each that a node may write must leave every operand
+// some layout to be read from, and each that is read some output to be read for. Seen from one node at a time, so what is
+// left need not fit together; but a search among what is left meets few dead ends.
+class Domains {
+ public:
+  Domains(const Graph& graph, const std::vector<std::vector<DeviceLayout>>& candidates, Conversions& conversions)
+      : graph_(graph) {
+    for (size_t id = 0; id < candidates.size(); ++id) {
+      const bool given = graph.buffers[id].is_input;  // in the first of its candidates, and no other
+      allowed_.emplace_back(given ? 1 : candidates[id].size(), true);
+    }
+    std::vector<NodeTable> tables;
+    tables.reserve(graph.nodes.size());
+    for (const Node& node : graph.nodes) tables.emplace_back(graph, node, candidates, conversions);
+    for (bool changed = true; changed && possible_;) {
+      changed = false;
+      for (NodeTable& table : tables) changed |= narrow(table);
+      for (auto table = tables.rbegin(); table != tables.rend(); ++table) changed |= narrow(*table);
+    }
+  }
+
+  // False: some buffer has no layout left.
+  bool possible() const { return possible_; }
+  bool allows(BufferId id, int layout) const {
+    const std::vector<bool>& of = allowed_[static_cast<size_t>(id)];
+    return static_cast<size_t>(layout) >= of.size() || of[static_cast<size_t>(layout)];
+  }
+
+ private:
+  bool narrow(NodeTable& table) {
+    bool changed = keep(table.output(), [&](int out) { return table.possible(out) && readable(table, out); });
+    for (size_t i = 0; i < table.operands().size(); ++i) {
+      if (graph_.buffers[static_cast<size_t>(table.operands()[i])].fill) continue;  // made as it is needed
+      changed |= keep(table.operands()[i], [&](int has) {
+        return any(table.output(), [&](int out) { return !table.readings(out, i, has, {}).empty(); });
+      });
+    }
+    return changed;
+  }
+
+  bool readable(NodeTable& table, int out) const {
+    for (size_t i = 0; i < table.operands().size(); ++i) {
+      if (!any(table.operands()[i], [&](int has) { return !table.readings(out, i, has, {}).empty(); })) return false;
+    }
+    return true;
+  }
+
+  template <typename Test>
+  bool any(BufferId id, const Test& test) const {
+    const std::vector<bool>& of = allowed_[static_cast<size_t>(id)];
+    for (size_t layout = 0; layout < of.size(); ++layout) {
+      if (of[layout] && test(static_cast<int>(layout))) return true;
+    }
+    return false;
+  }
+
+  // Drops what fails the test; true if anything did.
+  template <typename Test>
+  bool keep(BufferId id, const Test& test) {
+    std::vector<bool>& of = allowed_[static_cast<size_t>(id)];
+    bool changed = false, left = false;
+    for (size_t layout = 0; layout < of.size(); ++layout) {
+      if (!of[layout]) continue;
+      of[layout] = test(static_cast<int>(layout));
+      changed |= !of[layout];
+      left |= of[layout];
+    }
+    possible_ &= left;
+    return changed;
+  }
+
+  const Graph& graph_;
+  std::vector<std::vector<bool>> allowed_;
+  bool possible_ = true;
+};
+
 // The steps that led to a state, newest first; shared between states.
 struct Step {
   std::shared_ptr<const Step> before;
@@ -153,11 +244,12 @@ struct State {
 class BeamSearch {
  public:
   BeamSearch(const Graph& graph, const std::vector<std::vector<DeviceLayout>>& candidates,
-             Conversions& conversions, const LayoutSearchOptions& options)
+             Conversions& conversions, const LayoutSearchOptions& options, const Domains* domains)
       : graph_(graph),
         candidates_(candidates),
         conversions_(conversions),
         options_(options),
+        domains_(domains),
         last_use_(graph.buffers.size(), -1) {
     for (size_t n = 0; n < graph.nodes.size(); ++n) {
       const DeviceOp op = device_op(graph.nodes[n]);
@@ -180,7 +272,11 @@ class BeamSearch {
                        [](const State& a, const State& b) { return a.cost < b.cost; });
       if (states.size() > options_.beam_width) states.resize(options_.beam_width);
     }
-    return choice_of(states.front());
+    const State& best = states.front();
+    if (best.cost >= kLastResort && !reads_unturnable()) {
+      if (const Node* copy = copy_that_cannot_be_turned(best)) return unturnable(*copy);
+    }
+    return choice_of(best);
   }
 
  private:
@@ -209,7 +305,8 @@ class BeamSearch {
     }
     const int outputs = static_cast<int>(candidates_[static_cast<size_t>(output)].size());
     for (int out = 0; out < outputs; ++out) {
-      if (table.possible(out)) extend_with(state, node, table, out, false, next);
+      const bool allowed = domains_ == nullptr || domains_->allows(output, out);
+      if (allowed && table.possible(out)) extend_with(state, node, table, out, false, next);
     }
   }
 
@@ -225,6 +322,8 @@ class BeamSearch {
         chosen.element_arrangement != ElementArrangement::STANDARD) {
       extended.cost += bytes_of(chosen);
     }
+    const Buffer& made = graph_.buffers[static_cast<size_t>(output)];
+    if (!out_exists && graph_.is_result(output) && cannot_be_turned(made, chosen)) extended.cost += kLastResort;
     read_operands(state, extended, node, table, out, {}, next);
   }
 
@@ -279,7 +378,7 @@ class BeamSearch {
   }
 
   LayoutChoice choice_of(const State& best) const {
-    LayoutChoice choice{.layout = std::vector<int>(graph_.buffers.size(), -1), .bytes = best.cost};
+    LayoutChoice choice{.layout = std::vector<int>(graph_.buffers.size(), -1), .bytes = best.cost % kLastResort};
     choice.read_as.resize(graph_.nodes.size());
     for (const Step* step = best.steps.get(); step != nullptr; step = step->before.get()) {
       const Node& node = graph_.nodes[static_cast<size_t>(step->node)];
@@ -292,12 +391,44 @@ class BeamSearch {
     return choice;
   }
 
-  Error impossible(const Node& node, const NodeTable& table) const {
+  // What is read in such a layout may be made in one, too.
+  bool reads_unturnable() const {
+    return std::any_of(graph_.buffers.begin(), graph_.buffers.end(), [](const Buffer& buffer) {
+      return buffer.is_input && buffer.layout && cannot_be_turned(buffer, *buffer.layout);
+    });
+  }
+
+  // The first copy that makes such a result, if any. What is computed in such a layout can only be had in it.
+  const Node* copy_that_cannot_be_turned(const State& best) const {
+    const Node* found = nullptr;
+    for (const Step* step = best.steps.get(); step != nullptr; step = step->before.get()) {
+      const Node& node = graph_.nodes[static_cast<size_t>(step->node)];
+      const auto id = static_cast<size_t>(node.target);
+      const DeviceLayout& layout = candidates_[id][static_cast<size_t>(step->out)];
+      if (!graph_.is_result(node.target) || !cannot_be_turned(graph_.buffers[id], layout)) continue;
+      if (device_op(node).op == "identity") found = &node;
+    }
+    return found;
+  }
+
+  // A kernel of its own can move what this graph cannot.
+  static Error unturnable(const Node& copy) {
+    Error error = refused(copy);
+    error.notes.emplace_back("its 32-bit result would have sticks that do not run along rows, which nobody can turn");
+    return error;
+  }
+
+  static Error refused(const Node& node) {
     Error error(ErrorKind::kUnsupported,
                 fmt::format("assign-layouts: node '{}' ({}) cannot be laid out on the card", node.name,
                             device_op(node).op));
     if (!node.aten.empty()) error.notes.push_back("it comes from " + node.aten);
     if (!node.source.empty()) error.notes.push_back("written at " + node.source);
+    return error;
+  }
+
+  Error impossible(const Node& node, const NodeTable& table) const {
+    Error error = refused(node);
     for (const std::string& reason : table.reasons()) error.notes.push_back(reason);
     return std::move(error).try_instead(
         "sizes that are multiples of 64 along the last dimension, or a .contiguous() before the operation");
@@ -307,6 +438,7 @@ class BeamSearch {
   const std::vector<std::vector<DeviceLayout>>& candidates_;
   Conversions& conversions_;
   const LayoutSearchOptions& options_;
+  const Domains* domains_;  // null: every candidate is tried
   std::vector<int> last_use_;
 };
 
@@ -315,7 +447,13 @@ class BeamSearch {
 Result<LayoutChoice> choose_layouts(const Graph& graph,
                                     const std::vector<std::vector<DeviceLayout>>& candidates,
                                     Conversions& conversions, const LayoutSearchOptions& options) {
-  return BeamSearch(graph, candidates, conversions, options).run();
+  Result<LayoutChoice> choice = BeamSearch(graph, candidates, conversions, options, nullptr).run();
+  if (choice.ok()) return choice;
+  // The beam keeps what is cheap so far, and that may end in nothing. Without what cannot lead anywhere it sees more.
+  const Domains domains(graph, candidates, conversions);
+  if (!domains.possible()) return choice;
+  Result<LayoutChoice> again = BeamSearch(graph, candidates, conversions, options, &domains).run();
+  return again.ok() ? again : choice;
 }
 
 }  // namespace spyre

@@ -11,7 +11,8 @@
 /// Cost of a choice: device bytes of every buffer written (padding included) plus what copies between
 /// layouts read and write; a copy is made once for all its readers. A beam search over the nodes in order
 /// keeps the best states; two states that agree on every buffer and copy still needed are one, so on graphs
-/// whose live set is small the search is exact.
+/// whose live set is small the search is exact. A search that ends in nothing starts again without the layouts that
+/// can be part of no choice.
 namespace spyre {
 
 struct LayoutChoice {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "spyre/graph/device_op.h"
+#include "spyre/passes/order_halves.h"
 
 namespace spyre {
 namespace {
@@ -56,7 +57,8 @@ const Loop* walks_neighbours(const Node& node, const Expr& index) {
 
 class Halver {
  public:
-  explicit Halver(Graph& graph) : graph_(graph) {}
+  // `single` are buffers with one word to a stick: its halves are a row of their own.
+  Halver(Graph& graph, std::set<BufferId> single) : graph_(graph), single_(std::move(single)) {}
 
   void run() {
     std::vector<Node> nodes = std::move(graph_.nodes);
@@ -74,7 +76,9 @@ class Halver {
     if (graph_.buffers[static_cast<size_t>(op.inputs[0].buffer)].fill) return fill(node, op);
     const Loop *in = walks_neighbours(node, op.inputs[0].index),
                *out = walks_neighbours(node, op.output.index);
-    if (in != nullptr && in == out) {
+    if (word_by_word(op)) {
+      copy(node, with(node.loops, half()), op, with_half(op.inputs[0]), with_half(op.output));
+    } else if (in != nullptr && in == out) {
       copy(node, with_extent(node.loops, *in), op, words_and(op.inputs[0], in), words_and(op.output, out));
     } else if (in != nullptr && out != nullptr && op.indices.empty()) {
       turn(node, op, *in, *out);
@@ -85,6 +89,12 @@ class Halver {
       loops.push_back(half());
       copy(node, std::move(loops), op, with_half(op.inputs[0]), with_half(op.output));
     }
+  }
+
+  // Between buffers of this graph any layout may be chosen: one that needs no turn.
+  bool word_by_word(const DeviceOp& op) const {
+    const BufferId from = op.inputs[0].buffer, to = op.output.buffer;
+    return single_.contains(from) || single_.contains(to) || (graph_.is_local(from) && graph_.is_local(to) && op.indices.empty());
   }
 
   // Results are put together in a buffer that may have any layout.
@@ -242,8 +252,22 @@ class Halver {
   }
 
   Graph& graph_;
+  std::set<BufferId> single_;
   std::map<BufferId, BufferId> collected_;  // by result
 };
+
+bool is_written(const Graph& graph, BufferId id) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) { return node.target == id; });
+}
+
+void read_instead(Graph& graph, BufferId id, BufferId other) {
+  for (Node& node : graph.nodes) {
+    DeviceOp op = device_op(node);
+    if (op.inputs[0].buffer != id) continue;
+    op.inputs[0].buffer = other;
+    set_device_op(graph, node, op, HostType::kFloat16);
+  }
+}
 
 }  // namespace
 
@@ -262,14 +286,25 @@ std::optional<Graph> in_halves(const Graph& graph) {
     moved.insert(op.inputs[0].buffer);
   }
   Graph halves = graph;
+  std::vector<Node> first;
+  std::set<BufferId> single;
   for (const BufferId id : moved) {
-    Buffer& buffer = halves.buffers[static_cast<size_t>(id)];
-    if (!graph.is_local(id) && !buffer.fill) {
-      const Result<DeviceLayout> words = word_layout(buffer);
+    if (!graph.is_local(id) && !halves.buffers[static_cast<size_t>(id)].fill) {
+      const Result<DeviceLayout> words = word_layout(halves.buffers[static_cast<size_t>(id)]);
       if (!words.ok()) return std::nullopt;
+      if (!is_written(graph, id)) {
+        if (std::optional<OrderedHalves> order = order_halves(halves, id, words.value())) {
+          read_instead(halves, id, order->ordered);
+          first.insert(first.end(), order->nodes.begin(), order->nodes.end());
+          continue;
+        }
+      }
+      Buffer& buffer = halves.buffers[static_cast<size_t>(id)];
+      if (words.value().stride_map.back() < 0) single.insert(id);
       buffer.layout = layout_in_halves(words.value());
       if (!buffer.layout) return std::nullopt;
     }
+    Buffer& buffer = halves.buffers[static_cast<size_t>(id)];
     buffer.dtype = HostType::kFloat16;
     buffer.offset *= 2;
     buffer.storage *= 2;
@@ -284,7 +319,8 @@ std::optional<Graph> in_halves(const Graph& graph) {
       if (moved.contains(access.buffer)) return std::nullopt;
     }
   }
-  Halver(halves).run();
+  Halver(halves, std::move(single)).run();
+  halves.nodes.insert(halves.nodes.begin(), first.begin(), first.end());
   return halves;
 }
 

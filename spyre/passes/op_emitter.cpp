@@ -5,14 +5,16 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "spyre/base/error.h"
+#include "spyre/layout/sen169.h"
 
 namespace spyre {
 namespace {
 
-// What a value held this way is called when the program has no name for it.
-HostType host_type_of(Held held) {
+// What a value held this way is called when the program has no name for it. Bits are what the program calls them.
+HostType host_type_of(Held held, HostType named) {
   switch (held) {
     case Held::kFp16:
       return HostType::kFloat16;
@@ -20,10 +22,10 @@ HostType host_type_of(Held held) {
       return HostType::kFloat32;
     case Held::kInt32:
       return HostType::kInt32;
-    case Held::kFp8:
-      return HostType::kFloat8E4M3FN;
+    case Held::kBits:
+      return named;
   }
-  return HostType::kFloat16;
+  return named;
 }
 
 Expr row_major(const std::vector<Loop>& loops) {
@@ -44,16 +46,15 @@ Held held_as(HostType type) {
       return Held::kFp16;
     case DataFormat::IEEE_FP32:
       return Held::kFp32;
-    case DataFormat::SEN143_FP8:
-    case DataFormat::SEN152_FP8:
-      return Held::kFp8;
-    default:
+    case DataFormat::IEEE_INT32:
       return Held::kInt32;
+    default:
+      return Held::kBits;
   }
 }
 
 OpEmitter::OpEmitter(Graph& graph, const Node& node, std::vector<Node>& out)
-    : graph_(graph), node_(node), out_(out), first_(out.size()) {}
+    : graph_(graph), node_(node), out_(out), loops_(node.loops), first_(out.size()) {}
 
 Error OpEmitter::refuse(std::string_view message) const {
   Error error(ErrorKind::kUnsupported, fmt::format("select-ops: node '{}': {}", node_.name, message));
@@ -71,10 +72,15 @@ std::vector<std::string> OpEmitter::reduced_loops() const {
 }
 
 int64_t OpEmitter::extent(std::string_view name) const {
-  const auto loop = std::find_if(node_.loops.begin(), node_.loops.end(),
-                                 [&](const Loop& l) { return l.name == name; });
-  SPYRE_CHECK(loop != node_.loops.end(), "a loop of the node");
+  const auto loop =
+      std::find_if(loops_.begin(), loops_.end(), [&](const Loop& l) { return l.name == name; });
+  SPYRE_CHECK(loop != loops_.end(), "a loop of the node");
   return loop->extent;
+}
+
+std::string OpEmitter::add_loop(std::string_view name, int64_t extent) {
+  loops_.insert(loops_.begin(), {.name = fmt::format("{}{}", name, loops_.size()), .extent = extent});
+  return loops_.front().name;
 }
 
 bool OpEmitter::is_exact_float(const Operand& integer) {
@@ -95,7 +101,7 @@ const Operand& OpEmitter::value_named(std::string_view name) const {
 
 Result<Operand> OpEmitter::load(const Instruction& load) {
   // Positions come from memory: a number or a computed value gets a buffer first.
-  for (const std::string& name : load.index.index_tensors()) SPYRE_TRY(hold_index(name));
+  SPYRE_TRY(hold_indices(load.buffer, load.index));
   const HostType type = graph_.buffers[static_cast<size_t>(load.buffer)].dtype;
   Operand loaded{.access = Access{load.buffer, load.index}, .type = type, .held = held_as(type)};
   if (type == HostType::kBool) loaded.most = 1;
@@ -107,11 +113,83 @@ Result<Operand> OpEmitter::load(const Instruction& load) {
   return gathered;
 }
 
-Status OpEmitter::hold_index(std::string_view name) {
-  Operand& value = values_[static_cast<size_t>(std::stoi(std::string(name.substr(1))))];
-  if (value.held != Held::kInt32) value = hold(value, Held::kInt32);
-  if (value.is_constant()) value.access = materialize(value);
+Status OpEmitter::hold_indices(BufferId buffer, const Expr& index) {
+  for (const std::string& name : index.index_tensors()) {
+    Operand& value = values_[static_cast<size_t>(std::stoi(std::string(name.substr(1))))];
+    if (value.below && !ends_with_table(value, buffer, index, name)) value = checked(value);
+    if (value.held != Held::kInt32) {
+      SPYRE_ASSIGN_OR_RETURN(value, convert(value, HostType::kInt32));
+    }
+    if (value.is_constant()) value.access = materialize(value);
+  }
   return Status();
+}
+
+// Whether the card itself finds positions that do not exist: those past the rows of a table. It does not know
+// of a part of a table.
+bool OpEmitter::ends_with_table(const Operand& position, BufferId buffer, const Expr& index,
+                                std::string_view name) const {
+  const Buffer& table = graph_.buffers[static_cast<size_t>(buffer)];
+  if (table.offset != 0 || table.storage != 0) return false;
+  return std::any_of(index.terms().begin(), index.terms().end(), [&](const ExprTerm& term) {
+    if (term.kind != AtomKind::kIndirect || term.name != name) return false;
+    for (size_t d = 0; d < table.size.size(); ++d) {
+      if (table.stride[d] == term.coefficient && table.size[d] == *position.below) return true;
+    }
+    return false;
+  });
+}
+
+const Operand& OpEmitter::value(int position) {
+  Operand& value = values_[static_cast<size_t>(position)];
+  if (value.below) value = checked(value);
+  return value;
+}
+
+// The card faults where a position is past the end of a table. So whether any index is wrong, 0 or 1, is the
+// position in a table of one row, and what is read there is added to the indices: it is zero.
+Operand OpEmitter::checked(Operand index) {
+  const double end = static_cast<double>(*std::exchange(index.below, std::nullopt));
+  index = hold(index, Held::kInt32);
+  // A float that stands for an integer is on the same side of a bound that floats hold.
+  const Operand position = hold(index, Held::kFp32);
+  Operand wrong = op("maximum", {op("lesserthan", {position, constant(0, HostType::kFloat32)}),
+                                 op("greaterequal", {position, constant(end, HostType::kFloat32)})});
+  wrong.type = HostType::kBool;
+  for (const Loop& loop : loops_of({wrong})) wrong = reduce("max", {wrong}, {loop.name});
+  wrong = op("add", {wrong, wrong});
+  wrong.type = HostType::kBool;  // a whole number
+  const Access row = materialize(hold(wrong, Held::kInt32));
+  Operand sum = op("addi32toi32", {index, first_of_table(row)});
+  sum.type = index.type;
+  sum.most = end;
+  return sum;
+}
+
+// The first element of row `row` of a table that has two rows, of zeros.
+Operand OpEmitter::first_of_table(const Access& row) {
+  constexpr int64_t kLanes = 32;
+  const std::string lane = "lane", position = "v0";
+  const BufferId table = graph_.add_buffer({.name = "two_rows",
+                                            .dtype = HostType::kInt32,
+                                            .size = {2, kLanes},
+                                            .stride = {kLanes, 1},
+                                            .fill = Fill{}});
+  Buffer taken{.name = fmt::format("{}_{}", node_.name, out_.size() - first_), .dtype = HostType::kInt32};
+  taken.size = {kLanes};
+  taken.stride = {1};
+  const BufferId target = graph_.add_buffer(std::move(taken));
+  const DeviceOp gather{.op = "identity",
+                        .inputs = {{table, kLanes * Expr::indirect(position) + Expr::symbol(lane)}},
+                        .indices = {{position, row}},
+                        .output = {target, Expr::symbol(lane)}};
+  Node node{.name = graph_.buffers[static_cast<size_t>(target)].name,
+            .loops = {{.name = lane, .extent = kLanes}}};
+  node.aten = node_.aten;
+  node.source = node_.source;
+  set_device_op(graph_, node, gather, HostType::kInt32);
+  out_.push_back(std::move(node));
+  return {.access = Access{target, Expr()}, .type = HostType::kInt32, .held = Held::kInt32};
 }
 
 void OpEmitter::take_indices(DeviceOp& op, Expr& index) {
@@ -123,20 +201,16 @@ void OpEmitter::take_indices(DeviceOp& op, Expr& index) {
 }
 
 Operand OpEmitter::constant(double value, HostType type) const {
-  return {
-      .access = {}, .value = value, .type = type, .held = held_as(type), .most = std::fabs(value)};
+  return {.access = {}, .value = value, .type = type, .held = held_as(type), .most = std::fabs(value)};
 }
 
 Access OpEmitter::materialize(const Operand& operand) {
   if (operand.access) return *operand.access;
-  const HostType type = host_type_of(operand.held);
+  const HostType type = host_type_of(operand.held, operand.type);
   const Fill fill{.start = operand.value, .step = 0};
   for (size_t i = 0; i < graph_.buffers.size(); ++i) {
     const Buffer& known = graph_.buffers[i];
-    const bool same_value =
-        known.fill &&
-        (known.fill == fill || (known.fill->start != known.fill->start && fill.start != fill.start));
-    if (same_value && known.size.empty() && known.dtype == type) return {static_cast<BufferId>(i), Expr()};
+    if (known.fill == fill && known.size.empty() && known.dtype == type) return {static_cast<BufferId>(i), Expr()};
   }
   return {graph_.add_buffer({.name = "constant", .dtype = type, .size = {}, .stride = {}, .fill = fill}),
           Expr()};
@@ -148,13 +222,13 @@ Result<Operand> OpEmitter::ramp(const Expr& index, HostType type) {
   double constant_part = static_cast<double>(index.constant_term());
   for (const ExprTerm& term : index.terms()) {
     if (term.kind != AtomKind::kSymbol) return refuse(fmt::format("'{}' as a value", index.to_string()));
-    const auto loop = std::find_if(node_.loops.begin(), node_.loops.end(),
-                                   [&](const Loop& l) { return l.name == term.name; });
-    SPYRE_CHECK(loop != node_.loops.end(), "verified: indices use loops of their node");
+    const auto loop =
+        std::find_if(loops_.begin(), loops_.end(), [&](const Loop& l) { return l.name == term.name; });
+    SPYRE_CHECK(loop != loops_.end(), "verified: indices use loops of their node");
     const Fill fill{.start = constant_part, .step = static_cast<double>(term.coefficient)};
     constant_part = 0;
     const BufferId id = graph_.add_buffer(
-        {.name = "ramp", .dtype = host_type_of(held), .size = {loop->extent}, .stride = {1}, .fill = fill});
+        {.name = "ramp", .dtype = host_type_of(held, type), .size = {loop->extent}, .stride = {1}, .fill = fill});
     const double last = fill.start + fill.step * static_cast<double>(loop->extent - 1);
     const Operand part{.access = Access{id, Expr::symbol(loop->name)},
                        .type = type,
@@ -165,8 +239,8 @@ Result<Operand> OpEmitter::ramp(const Expr& index, HostType type) {
     sum->most = most;
   }
   if (!sum) return constant(constant_part, type);
-  sum->type = type;
-  return hold(*sum, held_as(type));
+  sum->type = host_type_of(held, type);
+  return convert(*sum, type);
 }
 
 std::vector<Loop> OpEmitter::loops_of(const std::vector<Operand>& operands) const {
@@ -179,7 +253,7 @@ std::vector<Loop> OpEmitter::loops_of(const std::vector<Operand>& operands) cons
     }
   }
   std::vector<Loop> loops;
-  for (const Loop& loop : node_.loops) {
+  for (const Loop& loop : loops_) {
     if (used.contains(loop.name)) loops.push_back(loop);
   }
   return loops;
@@ -197,7 +271,7 @@ Operand OpEmitter::emit(std::string_view name, bool reduces, std::vector<Loop> l
   for (const Loop& loop : loops) {
     if (!loop.reduced) kept.push_back(loop);
   }
-  const HostType type = host_type_of(held);
+  const HostType type = host_type_of(held, operands[0].type);
   Buffer buffer{.name = fmt::format("{}_{}", node_.name, out_.size() - first_), .dtype = type};
   for (const Loop& loop : kept) buffer.size.push_back(loop.extent);
   buffer.stride = contiguous_strides(buffer.size);
@@ -227,14 +301,31 @@ Operand OpEmitter::op(std::string_view name, const std::vector<Operand>& operand
 
 Operand OpEmitter::reduce(std::string_view name, const std::vector<Operand>& operands,
                           const std::vector<std::string>& folded,
-                          std::vector<std::pair<std::string, double>> attributes) {
+                          std::vector<std::pair<std::string, double>> attributes, std::optional<Held> held) {
   std::vector<Loop> kept, reduced;
   for (Loop loop : loops_of(operands)) {
     loop.reduced = std::find(folded.begin(), folded.end(), loop.name) != folded.end();
     (loop.reduced ? reduced : kept).push_back(loop);
   }
   kept.insert(kept.end(), reduced.begin(), reduced.end());
-  return emit(name, true, std::move(kept), operands, operands[0].held, std::move(attributes));
+  return emit(name, true, std::move(kept), operands, held.value_or(operands[0].held), std::move(attributes));
+}
+
+Operand OpEmitter::reduce_part(std::string_view name, std::vector<Operand> operands, const std::string& loop,
+                               int64_t first, int64_t count, Held held) {
+  std::vector<Loop> loops, part;
+  for (Loop l : loops_of(operands)) {
+    l.reduced = l.name == loop;
+    if (l.reduced) l.extent = count;
+    (l.reduced ? part : loops).push_back(std::move(l));
+  }
+  loops.insert(loops.end(), part.begin(), part.end());
+  for (Operand& operand : operands) {
+    if (!operand.access) continue;
+    Expr& index = operand.access->index;
+    index = index + Expr::constant(first * index.coefficient(loop));
+  }
+  return emit(name, true, std::move(loops), operands, held, {});
 }
 
 Operand OpEmitter::hold(const Operand& value, Held held) {
@@ -244,33 +335,53 @@ Operand OpEmitter::hold(const Operand& value, Held held) {
     result.held = held;
     return result;
   }
-  const HostType type = value.type;
+  SPYRE_CHECK(value.held != Held::kBits && held != Held::kBits, "the program converts bits, and is refused");
   if (const Buffer& buffer = graph_.buffers[static_cast<size_t>(value.access->buffer)]; buffer.fill) {
     Buffer twin = buffer;  // a ramp can be made in any format
-    twin.dtype = host_type_of(held);
+    twin.dtype = host_type_of(held, value.type);
     result.access->buffer = graph_.add_buffer(std::move(twin));
     result.held = held;
     return result;
   }
-  if (value.held == Held::kFp8) {
-    result = op("fp8todl16", {value}, Held::kFp16);
-  } else if (value.held == Held::kFp16) {
-    result = op("dl16tofp32", {value}, Held::kFp32);
-  } else if (value.held == Held::kInt32) {
-    result = op("int32tofp32", {value}, Held::kFp32);
-  } else if (held == Held::kFp16) {
-    result = op("fp32todl16", {value}, Held::kFp16);
-  } else if (value.type == HostType::kBool) {
-    result = op("fp32toint32", {value}, Held::kInt32);
-  } else {
-    const Operand zero = constant(0, HostType::kFloat32);
-    const Operand up = op("neg", {op("floor", {op("neg", {value})})});
-    const Operand whole = op("where3", {op("greaterequal", {value, zero}), op("floor", {value}), up});
-    result = op("fp32toint32", {whole}, Held::kInt32);
+  // By way of fp32, which both others convert to and from.
+  if (value.held == Held::kFp16) result = op("dl16tofp32", {value}, Held::kFp32);
+  if (value.held == Held::kInt32) result = op("int32tofp32", {value}, Held::kFp32);
+  if (held == Held::kFp16) {
+    result = op("fp32todl16", {result}, Held::kFp16);
+  } else if (held == Held::kInt32) {
+    const bool is_whole = value.type == HostType::kBool;
+    result = op("fp32toint32", {is_whole ? result : whole_part(result)}, Held::kInt32);
   }
-  result.type = type;
+  result.type = value.type;
   result.most = value.most;
-  return result.held == held ? result : hold(result, held);
+  return result;
+}
+
+Operand OpEmitter::whole_part(const Operand& value) {
+  const Operand zero = constant(0, HostType::kFloat32);
+  const Operand up = op("neg", {op("floor", {op("neg", {value})})});
+  return op("where3", {op("greaterequal", {value, zero}), op("floor", {value}), up});
+}
+
+Result<Operand> OpEmitter::convert(const Operand& value, HostType type) {
+  const Held held = held_as(type);
+  Operand result = value;
+  const bool of_bits = value.held == Held::kBits || held == Held::kBits;
+  if (of_bits && value.type != type) {
+    return refuse(fmt::format("a conversion from {} to {}; the card converts between float16, bfloat16, float32, "
+                              "bool, int32 and int64",
+                              to_string(value.type), to_string(type)));
+  }
+  const bool may_overflow = value.held == Held::kFp32 && held == Held::kFp16 && !value.is_constant() &&
+                            value.type != HostType::kBool && value.most > fp32_from_sen169(kSen169MaxFinite);
+  if (may_overflow) {
+    result = op("clip", {value}, std::nullopt,
+                {{"clipMin", -fp32_from_sen169(kSen169MaxFinite)}, {"clipMax", fp32_from_sen169(kSen169MaxFinite)}});
+    result.type = value.type;
+  }
+  if (!of_bits) result = hold(result, held);
+  result.type = type;
+  return result;
 }
 
 bool OpEmitter::reads_elsewhere(const Node& maker) const {
@@ -282,8 +393,8 @@ bool OpEmitter::reads_elsewhere(const Node& maker) const {
 
 Status OpEmitter::store(const Operand& value) {
   const HostType type = graph_.buffers[static_cast<size_t>(node_.target)].dtype;
-  for (const std::string& name : node_.target_index.index_tensors()) SPYRE_TRY(hold_index(name));
-  const Operand held = hold(value, held_as(type));
+  SPYRE_TRY(hold_indices(node_.target, node_.target_index));
+  SPYRE_ASSIGN_OR_RETURN(const Operand held, convert(value, type));
   std::vector<Loop> loops;
   for (const Loop& loop : node_.loops) {
     if (!loop.reduced) loops.push_back(loop);

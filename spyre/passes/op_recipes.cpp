@@ -11,6 +11,8 @@
 
 #include "spyre/ops/ops.h"
 #include "spyre/passes/integer_recipes.h"
+#include "spyre/passes/math_recipes.h"
+#include "spyre/passes/wide_products.h"
 
 namespace spyre {
 namespace {
@@ -18,120 +20,30 @@ namespace {
 using Operands = std::vector<Operand>;
 using Recipe = std::function<Result<Operand>(OpEmitter&, const Operands&)>;
 
-Operand number(OpEmitter& emit, double value, const Operand& like) {
-  Operand constant = emit.constant(value, HostType::kFloat32);
-  constant.held = like.held;
-  return constant;
+// A recipe for fp32, from math_recipes.h; where the card has the function in 16 bits, that one there.
+Recipe in_fp32(Operand (*recipe)(OpEmitter&, const Operand&), std::string_view in_16_bits = "") {
+  return [=](OpEmitter& emit, const Operands& x) -> Result<Operand> {
+    const bool is_native = !in_16_bits.empty() && x[0].held == Held::kFp16;
+    return is_native ? emit.op(in_16_bits, {x[0]}) : recipe(emit, x[0]);
+  };
+}
+Recipe of_two_in_fp32(Operand (*recipe)(OpEmitter&, const Operand&, const Operand&)) {
+  return [=](OpEmitter& emit, const Operands& x) -> Result<Operand> { return recipe(emit, x[0], x[1]); };
 }
 
-// A sum of powers of x, by Horner's rule: coefficients from the highest power down.
-Operand polynomial(OpEmitter& emit, const Operand& x, const std::vector<double>& coefficients) {
-  Operand sum = number(emit, coefficients[0], x);
-  for (size_t i = 1; i < coefficients.size(); ++i) {
-    const Operand product = emit.op("mul", {x, sum});
-    sum = coefficients[i] == 0 ? product : emit.op("add", {product, number(emit, coefficients[i], x)});
-  }
-  return sum;
-}
-
-// sin and cos of half the angle, after taking out whole turns; then the double-angle formulas. In fp32.
-struct HalfAngle {
-  Operand sine, cosine;
-};
-HalfAngle half_angle(OpEmitter& emit, const Operand& x) {
-  constexpr double kTurn = 2 * std::numbers::pi;
-  // The turn in two parts: the first has few bits, so that turns * first is exact.
-  constexpr double kCoarse = 6.28125;
-  const Operand turns = emit.op(
-      "floor", {emit.op("add", {emit.op("mul", {x, number(emit, 1 / kTurn, x)}), number(emit, 0.5, x)})});
-  const Operand coarse = emit.op("sub", {x, emit.op("mul", {turns, number(emit, kCoarse, x)})});
-  const Operand angle = emit.op("sub", {coarse, emit.op("mul", {turns, number(emit, kTurn - kCoarse, x)})});
-  const Operand half = emit.op("mul", {angle, number(emit, 0.5, x)});
-  const Operand square = emit.op("mul", {half, half});
-  const Operand sine = emit.op(
-      "mul", {half, polynomial(emit, square,
-                               {-1.0 / 39916800, 1.0 / 362880, -1.0 / 5040, 1.0 / 120, -1.0 / 6, 1.0})});
-  const Operand cosine = polynomial(
-      emit, square, {1.0 / 479001600, -1.0 / 3628800, 1.0 / 40320, -1.0 / 720, 1.0 / 24, -0.5, 1.0});
-  return {sine, cosine};
-}
-
-Result<Operand> sine(OpEmitter& emit, const Operands& x) {
-  const HalfAngle half = half_angle(emit, x[0]);
-  return emit.op("mul", {emit.op("mul", {half.sine, half.cosine}), number(emit, 2, x[0])});
-}
-
-Result<Operand> cosine(OpEmitter& emit, const Operands& x) {
-  const HalfAngle half = half_angle(emit, x[0]);
-  const Operand twice = emit.op("mul", {emit.op("mul", {half.sine, half.sine}), number(emit, 2, x[0])});
-  return emit.op("sub", {number(emit, 1, x[0]), twice});
-}
-
-// Abramowitz and Stegun 7.1.26, below 1.5e-7 everywhere. In fp32.
-Result<Operand> error_function(OpEmitter& emit, const Operands& operands) {
-  const Operand& x = operands[0];
-  const Operand size = emit.op("abs", {x});
-  const Operand t =
-      emit.op("reciprocal",
-              {emit.op("add", {emit.op("mul", {size, number(emit, 0.3275911, x)}), number(emit, 1, x)})});
-  const Operand sum =
-      polynomial(emit, t, {1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592, 0});
-  const Operand tail = emit.op("mul", {sum, emit.op("exp", {emit.op("neg", {emit.op("mul", {x, x})})})});
-  const Operand zero = number(emit, 0, x);
-  const Operand sign = emit.op("sub", {emit.op("greaterthan", {x, zero}), emit.op("lesserthan", {x, zero})});
-  return emit.op("mul", {sign, emit.op("sub", {number(emit, 1, x), tail})});
-}
-
-// The card's logarithm is 16-bit; two steps of Halley's method on exp make it fp32. The root is taken first, three times
-// for the first guess, so that neither the 16-bit format nor exp ends before fp32 does: log x = 2 log r, r = sqrt x.
-Result<Operand> logarithm(OpEmitter& emit, const Operands& operands) {
-  const Operand& x = operands[0];
-  if (x.held == Held::kFp16) return emit.op("log", {x});
-  const Operand root = emit.op("sqrt", {x});
-  const Operand eighth = emit.op("sqrt", {emit.op("sqrt", {root})});
-  const Operand guess = emit.hold(emit.op("log", {emit.hold(eighth, Held::kFp16)}), Held::kFp32);
-  Operand y = emit.op("mul", {guess, number(emit, 4, x)});
-  for (int step = 0; step < 2; ++step) {
-    const Operand e = emit.op("exp", {y});
-    const Operand step_size = emit.op("realdiv", {emit.op("sub", {root, e}), emit.op("add", {root, e})});
-    y = emit.op("add", {y, emit.op("mul", {step_size, number(emit, 2, x)})});
-  }
-  y = emit.op("mul", {y, number(emit, 2, x)});
-  // In 16 bits the infinite ends are not numbers.
-  const Operand infinite = number(emit, INFINITY, x);
-  y = emit.op("where3", {emit.op("equal", {x, infinite}), infinite, y});
-  return emit.op("where3", {emit.op("equal", {x, number(emit, 0, x)}), number(emit, -INFINITY, x), y});
-}
-
-Result<Operand> hyperbolic_tangent(OpEmitter& emit, const Operands& x) {
-  if (x[0].held == Held::kFp16) return emit.op("tanh", {x[0]});
-  const Operand twice = emit.op("mul", {x[0], number(emit, 2, x[0])});
-  return emit.op(
-      "sub", {emit.op("mul", {emit.op("sigmoid", {twice}), number(emit, 2, x[0])}), number(emit, 1, x[0])});
-}
-
-// The card's own is 16-bit; in fp32 it is x / 2 * (1 + erf(x / sqrt 2)).
-Result<Operand> gelu(OpEmitter& emit, const Operands& operands) {
-  const Operand& x = operands[0];
-  if (x.held == Held::kFp16) return emit.op("gelufwd", {x});
-  SPYRE_ASSIGN_OR_RETURN(const Operand erf,
-                         error_function(emit, {emit.op("mul", {x, number(emit, 1 / std::numbers::sqrt2, x)})}));
-  const Operand half = emit.op("mul", {x, number(emit, 0.5, x)});
-  return emit.op("mul", {half, emit.op("add", {erf, number(emit, 1, x)})});
+Operand logarithm(OpEmitter& emit, const Operand& x) {
+  return x.held == Held::kFp16 ? emit.op("log", {x}) : wide_logarithm(emit, x);
 }
 
 // x / 2 * (1 + tanh(z)), z = sqrt(2 / pi) * (x + 0.044715 x^3). (1 + tanh(z)) / 2 is the sigmoid of 2z: one operation,
-// and exact where tanh would cancel.
+// and exact where tanh would cancel. It is 0 or 1 long before the cube leaves the range of 16 bits.
 Result<Operand> gelu_tanh(OpEmitter& emit, const Operands& operands) {
   const Operand& x = operands[0];
-  const Operand cube = emit.op("mul", {emit.op("mul", {x, x}), x});
-  const Operand inner = emit.op("add", {x, emit.op("mul", {cube, number(emit, 0.044715, x)})});
+  const Operand bounded = emit.op("clip", {x}, std::nullopt, {{"clipMin", -16}, {"clipMax", 16}});
+  const Operand cube = emit.op("mul", {emit.op("mul", {bounded, bounded}), bounded});
+  const Operand inner = emit.op("add", {bounded, emit.op("mul", {cube, number(emit, 0.044715, x)})});
   const double factor = 2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
   return emit.op("mul", {x, emit.op("sigmoid", {emit.op("mul", {inner, number(emit, factor, x)})})});
-}
-
-Operand floor_of_quotient(OpEmitter& emit, const Operand& x, const Operand& y) {
-  return emit.op("floor", {emit.op("realdiv", {x, y})});
 }
 
 Operand truncated(OpEmitter& emit, const Operand& x) {
@@ -139,14 +51,17 @@ Operand truncated(OpEmitter& emit, const Operand& x) {
   return emit.op("where3", {emit.op("greaterequal", {x, number(emit, 0, x)}), emit.op("floor", {x}), up});
 }
 
-// To the nearest integer, halves to the even one.
+// To the nearest integer, halves to the even one. Nothing is added before it is known to fit.
 Result<Operand> rounded(OpEmitter& emit, const Operands& operands) {
   const Operand& x = operands[0];
-  const Operand up = emit.op("floor", {emit.op("add", {x, number(emit, 0.5, x)})});
-  const Operand tie = emit.op("equal", {emit.op("sub", {up, x}), number(emit, 0.5, x)});
-  const Operand half = emit.op("mul", {up, number(emit, 0.5, x)});
-  const Operand odd = emit.op("mul", {emit.op("sub", {half, emit.op("floor", {half})}), number(emit, 2, x)});
-  return emit.op("sub", {up, emit.op("mul", {tie, odd})});
+  const Operand below = emit.op("floor", {x}), half = number(emit, 0.5, x);
+  const Operand above = emit.op("sub", {x, below});
+  const Operand pairs = emit.op("floor", {emit.op("mul", {below, half})});
+  const Operand is_odd = emit.op("sub", {below, emit.op("mul", {pairs, number(emit, 2, x)})});
+  const Operand odd_tie = emit.op("mul", {emit.op("equal", {above, half}), is_odd});
+  const Operand up = emit.op("maximum", {emit.op("greaterthan", {above, half}), odd_tie});
+  // Zero keeps the sign, and infinity is no number to subtract from itself.
+  return emit.op("where3", {up, emit.op("add", {below, number(emit, 1, x)}), below});
 }
 
 Operand integer_power(OpEmitter& emit, const Operand& x, int64_t exponent) {
@@ -160,19 +75,19 @@ Operand integer_power(OpEmitter& emit, const Operand& x, int64_t exponent) {
   return result;
 }
 
-// A power that only the values decide about: of |x|, with the sign of x where the exponent is odd. A negative base with
-// a broken exponent has its own logarithm as the result, which is not a number.
+// A power that only the values decide about: of |x|, with the sign of x where the exponent is odd. A negative number with
+// a broken exponent has its own logarithm as the result, which is not a number; -inf has the power of its size.
 Result<Operand> power_of_both(OpEmitter& emit, const Operand& x, const Operand& y) {
   const Operand zero = number(emit, 0, x), one = number(emit, 1, x), two = number(emit, 2, x);
-  SPYRE_ASSIGN_OR_RETURN(const Operand log_size, logarithm(emit, {emit.op("abs", {x})}));
-  SPYRE_ASSIGN_OR_RETURN(const Operand log, logarithm(emit, {x}));
+  const Operand log_size = logarithm(emit, emit.op("abs", {x})), log = logarithm(emit, x);
   const Operand size = emit.op("exp", {emit.op("mul", {y, log_size})});
   // 0 for even exponents, 1 for odd ones, else something between.
   const Operand pairs = emit.op("floor", {emit.op("mul", {y, number(emit, 0.5, x)})});
   const Operand odd = emit.op("sub", {y, emit.op("mul", {pairs, two})});
   const Operand is_whole = emit.op("equal", {odd, emit.op("floor", {odd})});
   const Operand signed_size = emit.op("mul", {size, emit.op("sub", {one, emit.op("mul", {odd, two})})});
-  const Operand of_negative = emit.op("where3", {is_whole, signed_size, log});
+  const Operand broken = emit.op("where3", {emit.op("equal", {x, number(emit, -INFINITY, x)}), size, log});
+  const Operand of_negative = emit.op("where3", {is_whole, signed_size, broken});
   const Operand of_zero = emit.op("where3", {emit.op("greaterthan", {y, zero}), zero, number(emit, INFINITY, x)});
   Operand result = emit.op("where3", {emit.op("lesserthan", {x, zero}), of_negative, size});
   result = emit.op("where3", {emit.op("equal", {x, zero}), of_zero, result});
@@ -193,32 +108,30 @@ Result<Operand> power(OpEmitter& emit, const Operands& operands) {
   }
   // The exponent multiplies the error of the logarithm: in 16 bits little would be left.
   const Operand base = emit.hold(x, Held::kFp32), exponent = emit.hold(y, Held::kFp32);
-  if (!x.is_constant() && !y.is_constant()) return power_of_both(emit, base, exponent);
-  // Of a negative base this is not a number, as PyTorch's is for a broken exponent.
-  SPYRE_ASSIGN_OR_RETURN(const Operand log, logarithm(emit, {base}));
-  return emit.op("exp", {emit.op("mul", {exponent, log})});
+  const bool may_be_negative = !x.is_constant() || x.value < 0;
+  const bool may_be_whole = !y.is_constant() || y.value == std::floor(y.value);
+  if (may_be_negative && may_be_whole) return power_of_both(emit, base, exponent);
+  // Of a negative number this is not a number, as PyTorch's is for a broken exponent; of -inf it is as of inf.
+  const Operand result = emit.op("exp", {emit.op("mul", {exponent, logarithm(emit, base)})});
+  if (!may_be_negative) return result;
+  const Operand end = number(emit, y.value > 0 ? INFINITY : 0, base);
+  return emit.op("where3", {emit.op("equal", {base, number(emit, -INFINITY, base)}), end, result});
 }
 
-// Infinities and NaNs of the host are large numbers to the card in 16 bits, and its own code stands for both.
-Status tells_special_values(const OpEmitter& emit, const Operand& x) {
-  if (x.held != Held::kFp16 || x.type == HostType::kBool) return Status();
-  return emit.refuse("infinities and NaNs cannot be told from numbers in 16 bits");
+// In 16 bits infinity is a large number: what reads back as one in float16, the end of the range in bfloat16.
+Result<Operand> is_infinite(OpEmitter& emit, const Operands& operands) {
+  const Operand& x = operands[0];
+  const bool read_as_fp16 = x.held == Held::kFp16 && x.type == HostType::kFloat16;
+  return emit.op("greaterequal", {emit.op("abs", {x}), number(emit, read_as_fp16 ? 65536 : INFINITY, x)});
 }
 
 Recipe one(std::string_view op) {
   return [op](OpEmitter& emit, const Operands& operands) -> Result<Operand> { return emit.op(op, operands); };
 }
 
-Recipe scaled(std::string_view op, double before, double after) {
+Recipe log_times(double factor) {
   return [=](OpEmitter& emit, const Operands& x) -> Result<Operand> {
-    const Operand in = before == 1 ? x[0] : emit.op("mul", {x[0], number(emit, before, x[0])});
-    Operand out;
-    if (op == "log") {
-      SPYRE_ASSIGN_OR_RETURN(out, logarithm(emit, {in}));
-    } else {
-      out = emit.op(op, {in});
-    }
-    return after == 1 ? out : emit.op("mul", {out, number(emit, after, x[0])});
+    return emit.op("mul", {logarithm(emit, x[0]), number(emit, factor, x[0])});
   };
 }
 
@@ -240,6 +153,8 @@ const std::map<std::string, Entry, std::less<>>& recipes() {
       {"abs", {1, kAsHeld, one("abs")}},
       {"add", {2, kAsHeld, one("add")}},
       {"bitwise_and", {2, kTruth, one("mul")}},
+      {"bitwise_left_shift", {2, kAsHeld, {}}},  // of integers only, as the next
+      {"bitwise_right_shift", {2, kAsHeld, {}}},
       {"bitwise_not",
        {1, kTruth,
         [](OpEmitter& e, const Operands& x) -> Result<Operand> {
@@ -252,51 +167,31 @@ const std::map<std::string, Entry, std::less<>>& recipes() {
         [](OpEmitter& e, const Operands& x) -> Result<Operand> {
           return e.op("neg", {e.op("floor", {e.op("neg", {x[0]})})});
         }}},
-      {"cos", {1, kFp32, cosine}},
+      {"cos", {1, kFp32, in_fp32(cosine)}},
       {"eq", {2, kAsHeld, one("equal")}},
-      {"erf", {1, kFp32, error_function}},
+      {"erf", {1, kFp32, in_fp32(error_function)}},
       {"exp", {1, kAsHeld, one("exp")}},
-      {"exp2", {1, kAsHeld, scaled("exp", std::numbers::ln2, 1)}},
-      {"expm1",
-       {1, kAsHeld,
-        [](OpEmitter& e, const Operands& x) -> Result<Operand> {
-          return e.op("sub", {e.op("exp", {x[0]}), number(e, 1, x[0])});
-        }}},
+      {"exp2", {1, kFp32, in_fp32(power_of_two)}},
+      {"expm1", {1, kFp32, in_fp32(exp_minus_one)}},
       {"floor", {1, kAsHeld, one("floor")}},
-      {"floordiv",
-       {2, kFp32,
-        [](OpEmitter& e, const Operands& x) -> Result<Operand> { return floor_of_quotient(e, x[0], x[1]); }}},
-      {"fmod",
-       {2, kFp32,
-        [](OpEmitter& e, const Operands& x) -> Result<Operand> {
-          return e.op("sub", {x[0], e.op("mul", {x[1], truncated(e, e.op("realdiv", {x[0], x[1]}))})});
-        }}},
+      {"floordiv", {2, kFp32, of_two_in_fp32(floored_quotient)}},
+      {"fmod", {2, kFp32, of_two_in_fp32(truncated_remainder)}},
       {"ge", {2, kAsHeld, one("greaterequal")}},
-      {"gelu", {1, kAsHeld, gelu}},
+      {"gelu", {1, kAsHeld, in_fp32(wide_gelu, "gelufwd")}},
       {"gelu_tanh", {1, kAsHeld, gelu_tanh}},
       {"gt", {2, kAsHeld, one("greaterthan")}},
-      {"isinf",
-       {1, kAsHeld,
-        [](OpEmitter& e, const Operands& x) -> Result<Operand> {
-          SPYRE_TRY(tells_special_values(e, x[0]));
-          return e.op("equal", {e.op("abs", {x[0]}), number(e, INFINITY, x[0])});
-        }}},
+      {"isinf", {1, kAsHeld, is_infinite}},
       {"isnan",
        {1, kAsHeld,
         [](OpEmitter& e, const Operands& x) -> Result<Operand> {
-          SPYRE_TRY(tells_special_values(e, x[0]));
           return e.op("notequal", {x[0], x[0]});
         }}},
       {"layernormnorm", {5, kAsHeld, one("layernormnorm")}},
       {"le", {2, kAsHeld, one("lesserequal")}},
-      {"log", {1, kAsHeld, logarithm}},
-      {"log10", {1, kAsHeld, scaled("log", 1, std::numbers::log10e)}},
-      {"log1p",
-       {1, kAsHeld,
-        [](OpEmitter& e, const Operands& x) -> Result<Operand> {
-          return logarithm(e, {e.op("add", {x[0], number(e, 1, x[0])})});
-        }}},
-      {"log2", {1, kAsHeld, scaled("log", 1, std::numbers::log2e)}},
+      {"log", {1, kAsHeld, in_fp32(wide_logarithm, "log")}},
+      {"log10", {1, kAsHeld, log_times(std::numbers::log10e)}},
+      {"log1p", {1, kFp32, in_fp32(log_of_one_plus)}},
+      {"log2", {1, kAsHeld, log_times(std::numbers::log2e)}},
       {"logical_and", {2, kTruth, one("mul")}},
       {"logical_not",
        {1, kTruth,
@@ -314,11 +209,7 @@ const std::map<std::string, Entry, std::less<>>& recipes() {
       {"pow", {2, kAsHeld, power}},
       {"reciprocal", {1, kAsHeld, one("reciprocal")}},
       {"relu", {1, kAsHeld, one("relufwd")}},
-      {"remainder",
-       {2, kFp32,
-        [](OpEmitter& e, const Operands& x) -> Result<Operand> {
-          return e.op("sub", {x[0], e.op("mul", {x[1], floor_of_quotient(e, x[0], x[1])})});
-        }}},
+      {"remainder", {2, kFp32, of_two_in_fp32(floored_remainder)}},
       {"round", {1, kAsHeld, rounded}},
       {"rsqrt", {1, kAsHeld, one("rsqrt")}},
       {"sigmoid", {1, kAsHeld, one("sigmoid")}},
@@ -329,7 +220,7 @@ const std::map<std::string, Entry, std::less<>>& recipes() {
           return e.op("sub", {e.op("greaterthan", {x[0], zero}), e.op("lesserthan", {x[0], zero})});
         }}},
       {"silu", {1, kAsHeld, one("silu")}},
-      {"sin", {1, kFp32, sine}},
+      {"sin", {1, kFp32, in_fp32(sine)}},
       {"sqrt", {1, kAsHeld, one("sqrt")}},
       {"square",
        {1, kAsHeld,
@@ -337,7 +228,7 @@ const std::map<std::string, Entry, std::less<>>& recipes() {
           return e.op("mul", {x[0], x[0]});
         }}},
       {"sub", {2, kAsHeld, one("sub")}},
-      {"tanh", {1, kAsHeld, hyperbolic_tangent}},
+      {"tanh", {1, kAsHeld, in_fp32(wide_tanh, "tanh")}},
       {"truediv", {2, kAsHeld, one("realdiv")}},
       {"trunc",
        {1, kAsHeld, [](OpEmitter& e, const Operands& x) -> Result<Operand> { return truncated(e, x[0]); }}},
@@ -363,22 +254,24 @@ Held widest(const Operands& operands, size_t first) {
   return all_integers ? Held::kInt32 : held;
 }
 
+// The card computes with the types that `Held` names; others it moves.
+Status computes(const OpEmitter& emit, const Operands& operands, HostType result) {
+  const auto refused = [&](HostType type) {
+    return emit.refuse(fmt::format("the card computes no {}; it does float16, bfloat16, float32, bool, int32 and int64",
+                                   to_string(type)));
+  };
+  for (const Operand& operand : operands) {
+    if (operand.held == Held::kBits) return refused(operand.type);
+  }
+  return held_as(result) == Held::kBits ? Status(refused(result)) : Status();
+}
+
 Operand truth(OpEmitter& emit, const Operand& value) {
   if (value.type == HostType::kBool) return value;
   const Operand number_held = emit.hold(value, value.held == Held::kInt32 ? Held::kFp32 : value.held);
   Operand result = emit.op("notequal", {number_held, number(emit, 0, number_held)});
   result.type = HostType::kBool;
   return result;
-}
-
-// The card's own is 16-bit; in fp32 it is log(1 + exp(bx)) / b, and x itself beyond the threshold.
-Result<Operand> wide_softplus(OpEmitter& emit, const Operand& x, double beta, double threshold) {
-  const Operand scaled = emit.op("mul", {x, number(emit, beta, x)});
-  const Operand bounded = emit.op("minimum", {scaled, number(emit, threshold, x)});
-  SPYRE_ASSIGN_OR_RETURN(const Operand log,
-                         logarithm(emit, {emit.op("add", {emit.op("exp", {bounded}), number(emit, 1, x)})}));
-  const Operand beyond = emit.op("greaterthan", {scaled, number(emit, threshold, x)});
-  return emit.op("where3", {beyond, x, emit.op("mul", {log, number(emit, 1 / beta, x)})});
 }
 
 Result<Operand> with_attributes(OpEmitter& emit, const Instruction& instruction, const Operands& operands) {
@@ -390,13 +283,15 @@ Result<Operand> with_attributes(OpEmitter& emit, const Instruction& instruction,
   };
   if (instruction.op == "clamp") {
     const Operand& x = operands[0];
-    // A bound that is not there: near the largest finite value of the format.
-    const double huge = x.held == Held::kFp16 ? 2.0e9 : 3.0e38;
-    const double low = std::max(attribute("min", -huge), -huge),
-                 high = std::min(attribute("max", huge), huge);
+    const double low = attribute("min", -INFINITY), high = attribute("max", INFINITY);
     if (x.held == Held::kInt32 && !emit.is_exact_float(x)) return integer_clamp(emit, x, low, high);
-    const Operand number_held = emit.hold(x, x.held == Held::kInt32 ? Held::kFp32 : x.held);
-    return emit.op("clip", {number_held}, std::nullopt, {{"clipMin", low}, {"clipMax", high}});
+    Operand number_held = emit.hold(x, x.held == Held::kInt32 ? Held::kFp32 : x.held);
+    const bool below = low > -INFINITY, above = high < INFINITY;
+    // A clip has two finite bounds, and would take infinities along on the open side.
+    if (below && above) return emit.op("clip", {number_held}, std::nullopt, {{"clipMin", low}, {"clipMax", high}});
+    if (below) number_held = emit.op("maximum", {number_held, number(emit, low, number_held)});
+    if (above) number_held = emit.op("minimum", {number_held, number(emit, high, number_held)});
+    return number_held;
   }
   if (instruction.op == "softplus") {
     const double beta = attribute("beta", 1), threshold = attribute("threshold", 20);
@@ -412,12 +307,10 @@ Result<Operand> with_attributes(OpEmitter& emit, const Instruction& instruction,
 }  // namespace
 
 Result<Operand> select_pointwise(OpEmitter& emit, const Instruction& instruction, Operands operands) {
-  if (instruction.op == "to_dtype") {
-    Operand value = instruction.dtype == HostType::kBool ? truth(emit, operands[0])
-                                                         : emit.hold(operands[0], held_as(instruction.dtype));
-    value.type = instruction.dtype;
-    return value;
-  }
+  const bool converts = instruction.op == "to_dtype" && instruction.dtype != HostType::kBool;
+  if (converts) return emit.convert(operands[0], instruction.dtype);
+  SPYRE_TRY(computes(emit, operands, instruction.dtype));
+  if (instruction.op == "to_dtype") return truth(emit, operands[0]);
   const auto entry = recipes().find(instruction.op);
   if (entry == recipes().end()) {
     SPYRE_ASSIGN_OR_RETURN(Operand value, with_attributes(emit, instruction, operands));
@@ -430,12 +323,10 @@ Result<Operand> select_pointwise(OpEmitter& emit, const Instruction& instruction
   if (operands.size() != static_cast<size_t>(how.inputs)) {
     return emit.refuse(fmt::format("'{}' takes {} operands, found {}", name, how.inputs, operands.size()));
   }
-  const bool with_itself = operands.size() == 2 && operands[0].access && operands[0].access == operands[1].access;
-  if (with_itself && (name == "ne" || name == "eq")) SPYRE_TRY(tells_special_values(emit, operands[0]));
   const bool all_truth = std::all_of(operands.begin(), operands.end(),
                                      [](const Operand& o) { return o.type == HostType::kBool; });
-  if (name.starts_with("bitwise_") && !all_truth) return emit.refuse(fmt::format("'{}' of integers", name));
-  if (how.computed == Computed::kTruth) {
+  const bool of_bits = name.starts_with("bitwise_") && (!all_truth || !how.recipe);
+  if (how.computed == Computed::kTruth && !of_bits) {
     for (Operand& operand : operands) operand = truth(emit, operand);
   }
   const size_t first = name == "where" ? 1 : 0;
@@ -443,6 +334,7 @@ Result<Operand> select_pointwise(OpEmitter& emit, const Instruction& instruction
   Operand result;
   std::optional<Operand> integer;
   if (held == Held::kInt32) integer = integer_op(emit, name, operands);
+  if (of_bits && !integer) return emit.refuse(fmt::format("'{}' of what are not integers", name));
   if (integer) {
     result = *integer;
   } else {
@@ -478,18 +370,12 @@ Result<Operand> position_of_extreme(OpEmitter& emit, const Operand& given, std::
   if (loops.empty()) return emit.constant(0, HostType::kInt64);
   if (given.held == Held::kInt32 && !emit.is_exact_float(given))
     return first_position(emit, is_integer_extreme(emit, given, extreme, loops[0]), loops[0]);
-  const Operand value = given.held == Held::kInt32 ? emit.hold(given, Held::kFp32) : given;
-  // In 16 bits padding counts as -65504 (a minimum: 65504). What lies beyond becomes as much, or nothing would be met.
-  constexpr double kPadding = 65504, kLargest = 8573157376;
-  const bool maximum = extreme == "max";
-  const Operand x = value.held == Held::kFp16
-                        ? emit.op("clip", {value}, std::nullopt,
-                                  {{"clipMin", maximum ? -kPadding : -kLargest}, {"clipMax", maximum ? kLargest : kPadding}})
-                        : value;
+  const Operand x = given.held == Held::kInt32 ? emit.hold(given, Held::kFp32) : given;
   const Operand best = emit.reduce(extreme, {x}, loops);
-  Operand met = emit.op("equal", {x, best});
+  const Operand equal = emit.op("equal", {x, best});
   // What is not a number is the extreme wherever it stands, and equals nothing.
-  if (x.held == Held::kFp32) met = emit.op("maximum", {met, emit.op("notequal", {x, x})});
+  const bool may_be_nan = given.held != Held::kInt32 && given.type != HostType::kBool;
+  const Operand met = may_be_nan ? emit.op("maximum", {equal, emit.op("notequal", {x, x})}) : equal;
   return first_position(emit, met, loops[0]);
 }
 
@@ -520,16 +406,31 @@ Result<Operand> fold_each(OpEmitter& emit, const std::string& name, Operand valu
   return adds && repeats != 1 ? emit.op("mul", {value, number(emit, repeats, value)}) : value;
 }
 
-Result<Operand> select_dot(OpEmitter& emit, Operands operands) {
+// How many parts an fp32 product takes: the attribute `parts`, by default all of them.
+Result<Parts> parts_of(const OpEmitter& emit, const Instruction& dot) {
+  for (const auto& [name, value] : dot.attributes) {
+    if (name != "parts") continue;
+    if (value == 1 || value == 2 || value == 3) return static_cast<Parts>(value);
+    return emit.refuse(fmt::format("a product of {} parts; 1 to 3 are allowed", value));
+  }
+  return Parts::kThree;
+}
+
+Result<Operand> select_dot(OpEmitter& emit, const Instruction& dot, Operands operands) {
   const std::vector<std::string> loops = emit.reduced_loops();
-  for (const Operand& operand : operands) {
-    if (operand.held != Held::kFp16) {
-      return emit.refuse("a matmul of 32-bit values; the card multiplies matrices in 16 bits");
-    }
+  SPYRE_ASSIGN_OR_RETURN(const Parts parts, parts_of(emit, dot));
+  const Held held = widest(operands, 0);
+  const bool wide = held == Held::kFp32, integers = held == Held::kInt32;
+  for (Operand& operand : operands) {
+    if (operand.held == Held::kBits) return emit.refuse("a matmul of values that the card only moves");
+    if (wide) operand = emit.hold(operand, Held::kFp32);
   }
   if (loops.size() > 1) return emit.refuse("a matmul that sums over several loops");
-  if (loops.empty()) return emit.op("mul", operands);
+  if (loops.empty()) return emit.op(integers ? "muli32toi32" : "mul", operands);
   const bool varies = emit.uses(operands[0], loops[0]) || emit.uses(operands[1], loops[0]);
+  const auto is_used = [&](const Operand& operand) { return emit.uses(operand, loops[0]); };
+  if (integers && !std::all_of(operands.begin(), operands.end(), is_used))
+    return emit.refuse("a matmul of integers that are repeated along the sum");
   if (!varies) return fold_each(emit, "sum", emit.op("mul", operands), {});
   // The right operand has the stick along n. Without n (a matrix times a vector), multiply and add up.
   const auto own_loop = [&](const Operand& mine, const Operand& other) {
@@ -537,20 +438,42 @@ Result<Operand> select_dot(OpEmitter& emit, Operands operands) {
       return !loop.reduced && loop.extent != 1 && emit.uses(mine, loop.name) && !emit.uses(other, loop.name);
     });
   };
-  if (own_loop(operands[1], operands[0])) return emit.reduce("batchmatmul", operands, loops);
-  if (own_loop(operands[0], operands[1]))
-    return emit.reduce("batchmatmul", {operands[1], operands[0]}, loops);
-  return emit.reduce("sum", {emit.op("mul", operands)}, loops);
+  if (!own_loop(operands[1], operands[0])) {
+    if (!own_loop(operands[0], operands[1])) {
+      if (integers) return integer_fold(emit, "sum", emit.op("muli32toi32", operands));
+      return emit.reduce("sum", {emit.op("mul", operands)}, loops);
+    }
+    std::swap(operands[0], operands[1]);
+  }
+  if (integers) return integer_product(emit, operands[0], operands[1], loops[0]);
+  if (wide) return wide_product(emit, operands[0], operands[1], loops[0], parts);
+  return emit.reduce("batchmatmul", operands, loops, {}, held_as(dot.dtype));
+}
+
+bool folds_nothing(const OpEmitter& emit) {
+  const std::vector<std::string> loops = emit.reduced_loops();
+  return std::any_of(loops.begin(), loops.end(), [&](const std::string& loop) { return emit.extent(loop) == 0; });
+}
+
+// What a reduction of no elements is, as PyTorch has it. The largest of nothing does not exist.
+Result<Operand> fold_of_nothing(const OpEmitter& emit, std::string_view kind, HostType type) {
+  static const std::map<std::string, double, std::less<>> kOfNothing = {
+      {"all", 1}, {"any", 0}, {"dot", 0}, {"mean", NAN}, {"prod", 1}, {"sum", 0}};
+  const auto value = kOfNothing.find(kind);
+  if (value == kOfNothing.end()) return emit.refuse(fmt::format("the reduction '{}' of no elements", kind));
+  return emit.constant(value->second, type);
 }
 
 }  // namespace
 
 Result<Operand> select_reduction(OpEmitter& emit, const Instruction& instruction, Operands operands) {
+  SPYRE_TRY(computes(emit, operands, instruction.dtype));
   const std::string kind = instruction.op.substr(instruction.op.find('.') + 1);
   const HostType type = instruction.dtype;
+  if (folds_nothing(emit)) return fold_of_nothing(emit, kind, type);
   Operand result;
   if (kind == "dot") {
-    SPYRE_ASSIGN_OR_RETURN(result, select_dot(emit, std::move(operands)));
+    SPYRE_ASSIGN_OR_RETURN(result, select_dot(emit, instruction, std::move(operands)));
   } else if (kind == "argmax" || kind == "argmin") {
     SPYRE_ASSIGN_OR_RETURN(result,
                            position_of_extreme(emit, operands[0], kind == "argmax" ? "max" : "min"));

@@ -12,17 +12,51 @@ int64_t lanes() {
   return elems_per_stick(DataFormat::SEN169_FP16);
 }
 
+// Operands that were given zeros already: the products of an fp32 product's parts share them. Only of buffers that
+// are written once, so that what was read before is what is read now.
+class Known {
+ public:
+  explicit Known(const Graph& graph) : writers_(graph.buffers.size(), 0) {
+    for (const Node& node : graph.nodes) ++writers_[static_cast<size_t>(node.target)];
+    for (size_t id = 0; id < writers_.size(); ++id) {
+      if (!graph.is_local(static_cast<BufferId>(id))) writers_[id] = 2;
+    }
+  }
+
+  // The same operand of another product over the same loops, or null.
+  const Access* find(const Access& given, bool left, const std::vector<Loop>& loops) const {
+    const auto known = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+      return entry.given == given && entry.left == left && entry.loops == loops;
+    });
+    return known == entries_.end() ? nullptr : &known->zeroed;
+  }
+  void add(const Access& given, bool left, const std::vector<Loop>& loops, const Access& zeroed) {
+    const auto id = static_cast<size_t>(given.buffer);
+    if (id < writers_.size() && writers_[id] == 1) entries_.push_back({given, left, loops, zeroed});
+  }
+
+ private:
+  struct Entry {
+    Access given;
+    bool left;
+    std::vector<Loop> loops;
+    Access zeroed;
+  };
+  std::vector<int> writers_;
+  std::vector<Entry> entries_;
+};
+
 // Rewrites one matmul; new nodes go in front of it.
 class Padder {
  public:
-  Padder(Graph& graph, Node& node, const Loop& k, std::vector<Node>& before)
-      : graph_(graph), node_(node), k_(k), padded_(round_up(k.extent, lanes())), before_(before) {}
+  Padder(Graph& graph, Node& node, const Loop& k, std::vector<Node>& before, Known& known)
+      : graph_(graph), node_(node), k_(k), padded_(round_up(k.extent, lanes())), before_(before), known_(known) {}
 
   void run() {
     DeviceOp op = device_op(node_);
-    op.inputs[0] = zeroed_left(op.inputs[0]);
-    op.inputs[1] = zeroed_right(op.inputs[1]);
-    set_device_op(graph_, node_, op, HostType::kFloat16);
+    op.inputs[0] = zeroed(op.inputs[0], true);
+    op.inputs[1] = zeroed(op.inputs[1], false);
+    set_device_op(graph_, node_, op, graph_.buffers[static_cast<size_t>(op.output.buffer)].dtype);
   }
 
  private:
@@ -65,6 +99,14 @@ class Padder {
     return {graph_.add_buffer(std::move(buffer)), index};
   }
 
+  Access zeroed(const Access& operand, bool left) {
+    const std::vector<Loop> loops = loops_of(operand);
+    if (const Access* before = known_.find(operand, left, loops)) return *before;
+    const Access result = left ? zeroed_left(operand) : zeroed_right(operand);
+    known_.add(operand, left, loops, result);
+    return result;
+  }
+
   Access zeroed_left(const Access& x) {
     const Expr k = Expr::symbol(k_.name);
     // Counted from the end: exact near it, where it matters, and negative before it whatever the rounding.
@@ -101,6 +143,7 @@ class Padder {
   const Loop k_;
   const int64_t padded_;
   std::vector<Node>& before_;
+  Known& known_;
 };
 
 }  // namespace
@@ -113,10 +156,11 @@ const Loop* sums_part_of_stick(const Node& node) {
 }
 
 void pad_contractions(Graph& graph) {
+  Known known(graph);
   std::vector<Node> nodes = std::move(graph.nodes);
   graph.nodes.clear();
   for (Node& node : nodes) {
-    if (const Loop* k = sums_part_of_stick(node)) Padder(graph, node, *k, graph.nodes).run();
+    if (const Loop* k = sums_part_of_stick(node)) Padder(graph, node, *k, graph.nodes, known).run();
     graph.nodes.push_back(std::move(node));
   }
 }

@@ -4,6 +4,7 @@
 
 #include "spyre/graph/normal_op.h"
 #include "spyre/passes/assign_layouts.h"
+#include "spyre/passes/node_part.h"
 
 namespace spyre {
 namespace {
@@ -23,23 +24,6 @@ std::optional<Peel> needed_peel(const NormalOp& op) {
     if (loop.extent > index.lanes && rest != 0) return Peel{loop.name, loop.extent - rest, rest};
   }
   return std::nullopt;
-}
-
-/// The part of a node where `loop` runs over [begin, begin + extent).
-Node part_of(const Graph& graph, const Node& node, const std::string& loop, int64_t begin, int64_t extent) {
-  Node part = node;
-  for (Loop& l : part.loops) {
-    if (l.name == loop) l.extent = extent;
-  }
-  DeviceOp op = device_op(node);
-  const auto shift = [&](Access& access) {
-    access.index = access.index + Expr::constant(access.index.coefficient(loop) * begin);
-  };
-  for (auto& [name, access] : op.indices) shift(access);
-  for (Access& access : op.inputs) shift(access);
-  shift(op.output);
-  set_device_op(graph, part, op, graph.buffers[static_cast<size_t>(op.output.buffer)].dtype);
-  return part;
 }
 
 }  // namespace

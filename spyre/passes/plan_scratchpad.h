@@ -83,7 +83,8 @@ struct ScratchpadPlan {
   /// Device memory traffic that the plan avoids, and that it could avoid with an endless LX.
   Bytes saved() const;
   Bytes at_stake() const;
-  /// No placement saves more than this (solve/bounds.h). Costs a relaxation of the whole problem.
+  /// No placement saves more than this: what was found, where that is proven best; else a relaxation of the
+  /// whole problem (solve/bounds.h).
   Bytes most_saved() const;
   /// First byte that no buffer uses.
   Bytes peak() const;

@@ -27,10 +27,21 @@ class NodeSelector {
     if (instruction.is_load()) return emit_.load(instruction);
     if (instruction.op == "constant") return constant(instruction.value, instruction.dtype);
     if (instruction.op == "index") return emit_.ramp(instruction.index, instruction.dtype);
+    if (instruction.op == "checked_index") return index_below(instruction);
     std::vector<Operand> operands;
     for (const int operand : instruction.operands) operands.push_back(emit_.value(operand));
     return instruction.is_reduction() ? select_reduction(emit_, instruction, operands)
                                       : select_pointwise(emit_, instruction, operands);
+  }
+
+  // Checked where it is used: of an address the card may do so itself.
+  Result<Operand> index_below(const Instruction& instruction) {
+    if (instruction.operands.size() != 1) return emit_.refuse("'checked_index' takes one operand");
+    Operand index = emit_.value(instruction.operands[0]);
+    for (const auto& [name, value] : instruction.attributes) {
+      if (name == "size") index.below = static_cast<int64_t>(value);
+    }
+    return index.below ? index : Result<Operand>(emit_.refuse("'checked_index' without its size"));
   }
 
   Result<Operand> constant(double value, HostType type) {

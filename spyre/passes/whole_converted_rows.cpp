@@ -43,6 +43,17 @@ bool is_woven_input(const Graph& graph, const Access& access) {
          buffer.layout->element_arrangement == ElementArrangement::FP32_TO_DL16;
 }
 
+// The loop along the sticks of a woven input, if they end inside one; else -1. Its sticks may run along any dimension.
+int woven_ragged_loop(const Graph& graph, const Node& node, const Access& access) {
+  if (!is_woven_input(graph, access)) return -1;
+  const int64_t stick = graph.buffers[static_cast<size_t>(access.buffer)].layout->stride_map.back();
+  for (size_t i = 0; i < node.loops.size(); ++i) {
+    if (access.index.coefficient(node.loops[i].name) != stick || node.loops[i].extent == 1) continue;
+    return node.loops[i].extent % in_stick() != 0 ? static_cast<int>(i) : -1;
+  }
+  return ragged_loop(node, access);
+}
+
 bool converts_ragged_rows(const Graph& graph, std::string_view conversion, RowsOf rows) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(),
                      [&](const Node& node) { return ragged_loop(node, conversion, rows) >= 0; });
@@ -74,15 +85,16 @@ struct WholeRows {
   }
 };
 
-// Hands every such conversion, as node and as operation, to `write`, which appends what replaces it:
-// something with the 16-bit side in `whole`.
-template <typename Write>
-void replace_conversions(Graph& graph, std::string_view conversion, RowsOf rows, const Write& write) {
+// Hands every such conversion whose result `chosen` says, as node and as operation, to `write`, which appends what
+// replaces it: something with the 16-bit side in `whole`.
+template <typename Chosen, typename Write>
+void replace_conversions(Graph& graph, std::string_view conversion, RowsOf rows, const Chosen& chosen,
+                         const Write& write) {
   std::vector<Node> nodes = std::move(graph.nodes);
   graph.nodes.clear();
   for (Node& node : nodes) {
     const int row = ragged_loop(node, conversion, rows);
-    if (row < 0) {
+    if (row < 0 || !chosen(node.target)) {
       graph.nodes.push_back(std::move(node));
       continue;
     }
@@ -94,15 +106,14 @@ void replace_conversions(Graph& graph, std::string_view conversion, RowsOf rows,
   }
 }
 
-}  // namespace
-
-bool narrows_ragged_rows(const Graph& graph) {
-  return converts_ragged_rows(graph, kNarrow, RowsOf::kSource);
-}
-
-void make_narrowed_rows_whole(Graph& graph) {
-  replace_conversions(graph, kNarrow, RowsOf::kSource, [&](Node node, DeviceOp narrow, const Access& whole) {
+// Narrows the values that `chosen` says into rows of whole sticks, and copies them from there. Pairs of what was
+// narrowed and where it is now.
+template <typename Chosen>
+std::vector<std::pair<Access, Access>> narrow_into_whole_rows(Graph& graph, const Chosen& chosen) {
+  std::vector<std::pair<Access, Access>> moved;
+  const auto narrow_first = [&](Node node, DeviceOp narrow, const Access& whole) {
     const Access target = std::exchange(narrow.output, whole);
+    moved.emplace_back(target, whole);
     const HostType dtype = graph.buffers[static_cast<size_t>(target.buffer)].dtype;
     Node copy = node;
     copy.name += "_back";
@@ -110,7 +121,45 @@ void make_narrowed_rows_whole(Graph& graph) {
     set_device_op(graph, copy, {.op = "identity", .inputs = {whole}, .output = target}, dtype);
     graph.nodes.push_back(std::move(node));
     graph.nodes.push_back(std::move(copy));
+  };
+  replace_conversions(graph, kNarrow, RowsOf::kSource, chosen, narrow_first);
+  return moved;
+}
+
+}  // namespace
+
+bool narrows_ragged_rows(const Graph& graph) {
+  return converts_ragged_rows(graph, kNarrow, RowsOf::kSource);
+}
+
+void make_narrowed_rows_whole(Graph& graph, Columns columns) {
+  narrow_into_whole_rows(graph, [&](BufferId id) {
+    const std::vector<int64_t>& size = graph.buffers[static_cast<size_t>(id)].size;
+    return columns == Columns::kToo || size.empty() || size.back() != 1;
   });
+}
+
+void make_multiplied_rows_whole(Graph& graph, size_t operand) {
+  // By themselves, or after zeros were put behind their sums (pad_contractions.h).
+  std::set<BufferId> multiplied;
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    const DeviceOp op = device_op(*node);
+    if (op.is_matmul()) {
+      multiplied.insert(op.inputs[operand].buffer);
+    } else if (multiplied.contains(op.output.buffer) && op.op != kNarrow) {
+      for (const Access& input : op.inputs) multiplied.insert(input.buffer);
+    }
+  }
+  const auto moved = narrow_into_whole_rows(graph, [&](BufferId id) { return multiplied.contains(id); });
+  // What is widened again reads the rows as they were narrowed, not in the order that products want.
+  for (Node& node : graph.nodes) {
+    DeviceOp op = device_op(node);
+    if (op.op != kWiden) continue;
+    for (const auto& [from, to] : moved) {
+      if (op.inputs[0] == from) op.inputs[0] = to;
+    }
+    set_device_op(graph, node, op, graph.buffers[static_cast<size_t>(op.output.buffer)].dtype);
+  }
 }
 
 bool widens_ragged_rows(const Graph& graph, RowsOf rows) {
@@ -118,7 +167,7 @@ bool widens_ragged_rows(const Graph& graph, RowsOf rows) {
 }
 
 void make_widened_rows_whole(Graph& graph, RowsOf rows) {
-  replace_conversions(graph, kWiden, rows, [&](Node node, DeviceOp widen, const Access& whole) {
+  const auto widen_after = [&](Node node, DeviceOp widen, const Access& whole) {
     const Access source = std::exchange(widen.inputs[0], whole);
     const auto dtype_of = [&](const Access& access) {
       return graph.buffers[static_cast<size_t>(access.buffer)].dtype;
@@ -131,14 +180,15 @@ void make_widened_rows_whole(Graph& graph, RowsOf rows) {
     set_device_op(graph, node, widen, dtype_of(widen.output));
     graph.nodes.push_back(std::move(copy));
     graph.nodes.push_back(std::move(node));
-  });
+  };
+  replace_conversions(graph, kWiden, rows, [](BufferId) { return true; }, widen_after);
 }
 
 bool reads_woven_ragged_rows(const Graph& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
     const DeviceOp op = device_op(node);
     return std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Access& input) {
-      return is_woven_input(graph, input) && ragged_loop(node, input) >= 0;
+      return woven_ragged_loop(graph, node, input) >= 0;
     });
   });
 }
@@ -150,7 +200,7 @@ void make_woven_inputs_whole(Graph& graph) {
     DeviceOp op = device_op(node);
     const HostType made = graph.buffers[static_cast<size_t>(op.output.buffer)].dtype;
     for (Access& input : op.inputs) {
-      if (!is_woven_input(graph, input) || ragged_loop(node, input) < 0) continue;
+      if (woven_ragged_loop(graph, node, input) < 0) continue;
       const std::set<std::string> walked = input.index.symbols();
       Node copy{.name = node.name + "_whole", .loops = {}, .aten = node.aten, .source = node.source};
       for (Loop loop : node.loops) {
@@ -159,7 +209,7 @@ void make_woven_inputs_whole(Graph& graph) {
       }
       const Buffer& source = graph.buffers[static_cast<size_t>(input.buffer)];
       const HostType dtype = source.dtype;
-      WholeRows whole(copy, source, ragged_loop(copy, input));
+      WholeRows whole(copy, source, woven_ragged_loop(graph, copy, input));
       const Access target{graph.add_buffer(std::move(whole.buffer)), whole.index};
       set_device_op(graph, copy,
                     {.op = "identity", .inputs = {std::exchange(input, target)}, .output = target}, dtype);

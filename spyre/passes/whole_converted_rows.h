@@ -12,11 +12,17 @@ namespace spyre {
 /// Whether some value is narrowed to 16 bits in rows that end inside a stick.
 bool narrows_ragged_rows(const Graph& graph);
 
+/// Whether a column, [m, 1], counts as a row of m elements. What a norm folds does not: its elements have a stick each.
+enum class Columns : uint8_t { kToo, kNot };
+
 /// Gives every such value a buffer of its own whose rows start whole sticks apart.
 ///
 ///     m = fp32todl16 t     m [2, 100]    ->    m_whole = fp32todl16 t     m_whole [2, 100], rows of 128
 ///                                              m = identity m_whole
-void make_narrowed_rows_whole(Graph& graph);
+void make_narrowed_rows_whole(Graph& graph, Columns columns);
+
+/// The same for values that are left (0) or right (1) operands of products alone: those must be in order.
+void make_multiplied_rows_whole(Graph& graph, size_t operand);
 
 /// Whose rows end inside a stick: those of what is converted, or those of the result, which differ where it
 /// is read transposed.

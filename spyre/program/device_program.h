@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "spyre/arch/data_format.h"
+#include "spyre/layout/fill.h"
 #include "spyre/ops/ops.h"
 
 /// A compiled kernel as the card sees it: plain data, every name resolved, nothing left to look up in text.
@@ -272,13 +273,19 @@ struct Parameter {
 /// What launch_spec.json says about one tensor argument.
 struct LaunchArg {
   int arg_index = 0;
-  std::string role;                                       ///< input, output, input_output
+  std::string role;                                       ///< input, output, input_output, constant
   std::vector<std::variant<int64_t, std::string>> shape;  ///< sizes, or names of dynamic ones
   std::string dtype;
+  std::vector<int64_t> stride;       ///< of the host view, in elements; empty: row by row
+  int64_t offset = 0;                ///< of its first element in the storage that the layout describes
+  int64_t storage = 0;               ///< elements of that storage; 0: as many as the view reaches
+  std::optional<Fill> fill;          ///< of a constant, which no caller passes
   std::vector<int64_t> device_size;  ///< outermost first, lanes last; empty if not stated
   std::vector<int64_t> stride_map;   ///< host elements per step along each, -1: none; empty if not stated
   std::optional<DataFormat> device_format;
   ElementArrangement arrangement = ElementArrangement::STANDARD;
+
+  bool is_constant() const { return fill.has_value(); }
   friend bool operator==(const LaunchArg&, const LaunchArg&) = default;
 };
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <limits>
+#include <map>
 
 #include "spyre/program/refusal.h"
 
@@ -151,6 +153,21 @@ Result<int64_t> Field::integer(int64_t low, int64_t high) const {
                                     : fmt::format("an integer from {} to {}", low, high));
   }
   return *value;
+}
+
+Result<double> Field::number() const {
+  static const std::map<std::string, double> kWords = {{"inf", std::numeric_limits<double>::infinity()},
+                                                       {"-inf", -std::numeric_limits<double>::infinity()},
+                                                       {"nan", std::numeric_limits<double>::quiet_NaN()}};
+  if (json_->is_number()) {
+    return json_->get<double>();
+  }
+  if (json_->is_string()) {
+    if (const auto word = kWords.find(json_->get_ref<const std::string&>()); word != kWords.end()) {
+      return word->second;
+    }
+  }
+  return refuse_value("a number, \"inf\", \"-inf\" or \"nan\"");
 }
 
 Result<std::string> Field::text() const {

@@ -37,6 +37,8 @@ class Field {
 
   /// An integer in [low, high]; the decimal string form that fold data uses is accepted too.
   Result<int64_t> integer(int64_t low, int64_t high) const;
+  /// A number; `"inf"`, `"-inf"` and `"nan"` stand for what JSON cannot write.
+  Result<double> number() const;
   Result<std::string> text() const;
   Result<std::vector<std::string>> texts(size_t limit) const;
 

@@ -48,6 +48,40 @@ Status read_layout(const Field& field, LaunchArg& arg) {
   return Status();
 }
 
+/// Where in its storage the host view lies.
+Status read_host_view(const Field& field, LaunchArg& arg) {
+  SPYRE_ASSIGN_OR_RETURN(const std::optional<Field> strides, field.find("stride"));
+  if (strides) {
+    SPYRE_ASSIGN_OR_RETURN(const auto list, strides->elements(kMaxDims));
+    for (const Field& stride : list) {
+      SPYRE_ASSIGN_OR_RETURN(const int64_t value, stride.integer(0, kMaxExtent));
+      arg.stride.push_back(value);
+    }
+    if (arg.stride.size() != arg.shape.size()) {
+      return strides->refuse_value(fmt::format("{} strides, one for each size", arg.shape.size()));
+    }
+  }
+  SPYRE_ASSIGN_OR_RETURN(arg.offset, optional_integer(field, "offset", 0, kMaxExtent, 0));
+  SPYRE_ASSIGN_OR_RETURN(arg.storage, optional_integer(field, "storage", 0, kMaxExtent, 0));
+  return Status();
+}
+
+Status read_fill(const Field& field, LaunchArg& arg) {
+  SPYRE_ASSIGN_OR_RETURN(const std::optional<Field> fill, field.find("fill"));
+  if (fill.has_value() != (arg.role == "constant")) {
+    return field.refuse(fmt::format("the role '{}' {} a fill", arg.role, fill ? "with" : "without"),
+                        "a constant with its fill; a fill with nothing else");
+  }
+  if (fill) {
+    Fill& out = arg.fill.emplace();
+    SPYRE_ASSIGN_OR_RETURN(const Field start, fill->at("start"));
+    SPYRE_ASSIGN_OR_RETURN(out.start, start.number());
+    SPYRE_ASSIGN_OR_RETURN(const Field step, fill->at("step"));
+    SPYRE_ASSIGN_OR_RETURN(out.step, step.number());
+  }
+  return Status();
+}
+
 Result<LaunchArg> read_arg(const Field& field) {
   LaunchArg arg;
   SPYRE_ASSIGN_OR_RETURN(const Field index, field.at("arg_index"));
@@ -56,8 +90,8 @@ Result<LaunchArg> read_arg(const Field& field) {
   SPYRE_ASSIGN_OR_RETURN(const std::optional<Field> role, field.find("role"));
   if (role) {
     SPYRE_ASSIGN_OR_RETURN(arg.role, role->text());
-    if (arg.role != "input" && arg.role != "output" && arg.role != "input_output") {
-      return role->refuse_value("input, output or input_output");
+    if (arg.role != "input" && arg.role != "output" && arg.role != "input_output" && arg.role != "constant") {
+      return role->refuse_value("input, output, input_output or constant");
     }
   }
   SPYRE_ASSIGN_OR_RETURN(const std::optional<Field> shape, field.find("shape"));
@@ -76,6 +110,8 @@ Result<LaunchArg> read_arg(const Field& field) {
   if (dtype) {
     SPYRE_ASSIGN_OR_RETURN(arg.dtype, dtype->text());
   }
+  SPYRE_TRY(read_host_view(field, arg));
+  SPYRE_TRY(read_fill(field, arg));
   SPYRE_ASSIGN_OR_RETURN(const std::optional<Field> layout, field.find("layout"));
   if (layout) {
     SPYRE_TRY(read_layout(*layout, arg));

@@ -21,15 +21,7 @@ namespace spyre::program {
 Status validate_record(const SdscRecord& record, const Machine& machine);
 
 /// Rules that need the resolved op:
-///  - a slice of a stick dim is whole sticks (an index tensor's may be less than one);
-///  - a matmul has X with its stick on the contracted dim and W and the result on the generated one, one of
-///    each of these dims, at most two preserved and two shared ones;
-///  - tensors of a pointwise op or reduction agree on their stick dims, and if one dim of a stick is
-///  broadcast
-///    all are; a result is not broadcast unless the op reduces;
-///  - a search for the largest has one searched and one rank dim; a conversion keeps its stick dim; both
-///  sides of a
-///    relayout are in LX;
+///  - its shape is legal (`check_legality`, which the code generator asks before it writes);
 ///  - byte addresses are stick aligned, LX tensors fit the scratchpad, a core reaches its slice of a tensor.
 Status validate_op(const DeviceOp& op, const Machine& machine);
 

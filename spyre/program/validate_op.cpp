@@ -1,11 +1,10 @@
-// Rules that need the resolved op: roles of dims, sticks, addresses.
+// Rules that need the resolved op: its shape, by the rules that the compiler follows too, and addresses.
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
 
+#include "spyre/ops/legality.h"
 #include "spyre/program/refusal.h"
 #include "spyre/program/validate.h"
 
@@ -17,183 +16,43 @@ Error refuse_tensor(const DeviceOp& op, const Tensor& tensor, std::string_view f
   return refusal(op.file, fmt::format("dscs_[0].{}.{} of {}", op.name, field, tensor.name), found, allowed);
 }
 
-std::set<int> stick_dims(const Tensor& tensor) {
-  std::set<int> dims;
-  for (const StickDigit& digit : tensor.stick) {
-    dims.insert(digit.dim);
+OpShape shape_of(const DeviceOp& op) {
+  OpShape shape{.info = op.info, .inputs = op.inputs, .output = op.output};
+  for (const IterationDim& dim : op.dims) {
+    shape.dims.push_back({.label = dim.label, .extent = dim.extent, .splits = dim.splits});
   }
-  return dims;
-}
-
-std::string names(const DeviceOp& op, const std::set<int>& dims) {
-  std::vector<std::string> labels;
-  for (const int dim : dims) {
-    labels.push_back(op.dims[dim].label);
-  }
-  return fmt::format("[{}]", fmt::join(labels, ", "));
-}
-
-bool is_window_family(OpFamily family) {
-  return family == OpFamily::kPool || family == OpFamily::kConv || family == OpFamily::kDepthwise;
-}
-
-Status slices_are_whole_sticks(const DeviceOp& op) {
   for (const Tensor& tensor : op.tensors) {
+    OpShape::Tensor& out = shape.tensors.emplace_back();
+    out = {.name = tensor.name,
+           .presence = std::vector(op.dims.size(), Presence::kUnlisted),
+           .per_stick = std::vector<int64_t>(op.dims.size(), 1),
+           .own_splits = tensor.own_splits,
+           .is_index = tensor.is_index,
+           .through_index = tensor.through.has_value(),
+           .in_lx = tensor.residence == Residence::kLx};
     for (const TensorDim& dim : tensor.dims) {
-      if (dim.scale < 0 || dim.per_stick == 1 || dim.window) {
-        continue;
-      }
-      int64_t slice = op.slice_extent(dim.dim);
-      if (!tensor.own_splits.empty()) {
-        slice = op.dims[dim.dim].extent / tensor.own_splits[dim.dim];
-      }
-      const bool whole = slice % dim.per_stick == 0;
-      if (!whole && !(tensor.is_index && slice < dim.per_stick)) {
-        return refuse_tensor(op, tensor, fmt::format("dataStageParam_.0.ss_.{}_", op.dims[dim.dim].label),
-                             fmt::format("{} elements per core", slice),
-                             fmt::format("a multiple of the stick size {}", dim.per_stick));
+      out.presence[dim.dim] = dim.scale > 0 ? Presence::kPresent : Presence::kAbsent;
+      out.per_stick[dim.dim] = dim.per_stick;
+      if (dim.window) {
+        out.windows.insert(dim.dim);
       }
     }
-  }
-  return Status();
-}
-
-Status matmul_dims_have_roles(const DeviceOp& op) {
-  if (op.info->family != OpFamily::kMatmul) {
-    return Status();
-  }
-  const Tensor &x = op.tensors[op.inputs[0]], &w = op.tensors[op.inputs[1]], &out = op.tensors[op.output];
-  std::set<int> reduced, generated, preserved, shared;
-  for (int d = 0; d < static_cast<int>(op.dims.size()); ++d) {
-    const bool in_x = x.present(d), in_w = w.present(d), in_out = out.present(d);
-    if (in_x && in_w && !in_out) reduced.insert(d);
-    // A batch dim that X lists as absent is broadcast, not generated.
-    if (!in_x && in_w && in_out) (x.find(d) != nullptr ? shared : generated).insert(d);
-    if (in_x && !in_w && in_out) preserved.insert(d);
-    if (in_x && in_w && in_out) shared.insert(d);
-  }
-  const std::string field = fmt::format("dscs_[0].{}.labeledDs_", op.name);
-  if (reduced.size() != 1) {
-    return refusal(op.file, field, fmt::format("{} contracted dims", reduced.size()), "one");
-  }
-  if (generated.size() != 1) {
-    return refusal(op.file, field, fmt::format("{} generated dims", generated.size()), "one");
-  }
-  if (preserved.size() > 2) {
-    return refusal(op.file, field, fmt::format("{} preserved dims", preserved.size()), "at most two");
-  }
-  if (shared.size() > 2) {
-    return refusal(op.file, field, fmt::format("{} dims shared by all three", shared.size()), "at most two");
-  }
-  std::set<int> w_stick = generated;
-  if (op.name == "batchmatmulfp8") {
-    w_stick.insert(reduced.begin(), reduced.end());
-  }
-  const auto check = [&](const Tensor& tensor, const std::set<int>& allowed) -> Status {
-    if (stick_dims(tensor) != allowed) {
-      return refuse_tensor(op, tensor, "primaryDsInfo_.stickDimOrder_", names(op, stick_dims(tensor)),
-                           names(op, allowed));
-    }
-    return Status();
-  };
-  SPYRE_TRY(check(x, reduced));
-  SPYRE_TRY(check(w, w_stick));
-  return check(out, generated);
-}
-
-Status topk_dims_have_roles(const DeviceOp& op) {
-  if (op.info->family != OpFamily::kTopK) {
-    return Status();
-  }
-  const bool keeps = op.name == "keepbyindex";
-  const Tensor& values = op.tensors[op.inputs[0]];
-  const Tensor& ranked = keeps ? op.tensors[op.inputs[1]] : op.tensors[op.output];
-  std::set<int> searched, rank;
-  for (int d = 0; d < static_cast<int>(op.dims.size()); ++d) {
-    if (values.present(d) && !ranked.present(d)) searched.insert(d);
-    if (!values.present(d) && ranked.present(d)) rank.insert(d);
-  }
-  const std::string field = fmt::format("dscs_[0].{}.labeledDs_", op.name);
-  if (searched.size() != 1 || rank.size() != 1) {
-    return refusal(op.file, field, fmt::format("{} searched and {} rank dims", searched.size(), rank.size()),
-                   "one of each");
-  }
-  if (!keeps && op.dims[*searched.begin()].splits != 1) {
-    return refusal(op.file, "numWkSlicesPerDim_",
-                   fmt::format("the searched dim '{}' split", op.dims[*searched.begin()].label),
-                   "a searched dim that every core has whole");
-  }
-  return Status();
-}
-
-Status pointwise_tensors_share_a_stick(const DeviceOp& op) {
-  const OpFamily family = op.info->family;
-  if (family != OpFamily::kPointwise && family != OpFamily::kReduction && family != OpFamily::kLayerNorm) {
-    return Status();
-  }
-  const Tensor& out = op.tensors[op.output];
-  for (const Tensor& tensor : op.tensors) {
-    if (!tensor.is_index && stick_dims(tensor) != stick_dims(out)) {
-      return refuse_tensor(op, tensor, "primaryDsInfo_.stickDimOrder_", names(op, stick_dims(tensor)),
-                           names(op, stick_dims(out)) + ", as the result");
+    for (const StickDigit& digit : tensor.stick) {
+      out.stick.insert(digit.dim);
     }
   }
-  return Status();
+  return shape;
 }
 
-Status conversions_keep_the_stick(const DeviceOp& op) {
-  // Weight and batch quantisation take their pairs from another dim; the rest stays along one.
-  if (op.info->family != OpFamily::kConversion || op.name == "qfp8wt" || op.name == "qfp8mb") {
+Status shape_is_legal(const DeviceOp& op) {
+  const std::optional<Illegality> found = check_legality(shape_of(op));
+  if (!found) {
     return Status();
   }
-  const Tensor &in = op.tensors[op.inputs[0]], &out = op.tensors[op.output];
-  if (stick_dims(in) != stick_dims(out) || in.stick.size() != 1) {
-    return refuse_tensor(op, in, "primaryDsInfo_.stickDimOrder_", names(op, stick_dims(in)),
-                         names(op, stick_dims(out)) + ", as the result, one dim");
+  if (found->tensor >= 0) {
+    return refuse_tensor(op, op.tensors[found->tensor], found->field, found->found, found->allowed);
   }
-  return Status();
-}
-
-Status relayouts_stay_in_lx(const DeviceOp& op) {
-  for (const Tensor& tensor : op.tensors) {
-    if (op.info->family == OpFamily::kShuffle && tensor.residence != Residence::kLx) {
-      return refuse_tensor(op, tensor, "scheduleTree_.component_", "hbm", "lx, for both sides of a relayout");
-    }
-  }
-  return Status();
-}
-
-Status broadcast_sticks_are_broadcast_whole(const DeviceOp& op) {
-  for (const Tensor& tensor : op.tensors) {
-    const std::set<int> dims = stick_dims(tensor);
-    const size_t absent =
-        std::count_if(dims.begin(), dims.end(), [&](int dim) { return !tensor.present(dim); });
-    if (absent != 0 && absent != dims.size()) {
-      return refuse_tensor(op, tensor, "labeledDs_.scale_", "one stick dim broadcast and another not",
-                           "all stick dims or none");
-    }
-  }
-  return Status();
-}
-
-bool may_reduce(OpFamily family) {
-  return family == OpFamily::kReduction || family == OpFamily::kMatmul || family == OpFamily::kTopK ||
-         family == OpFamily::kQuantScale || family == OpFamily::kLayerNorm || is_window_family(family);
-}
-
-Status results_are_not_broadcast(const DeviceOp& op) {
-  const Tensor& out = op.tensors[op.output];
-  if (may_reduce(op.info->family) && op.name != "layernormscale" && op.name != "layernormnorm") {
-    return Status();
-  }
-  for (int d = 0; d < static_cast<int>(op.dims.size()); ++d) {
-    if (!out.present(d) && !out.through) {
-      return refuse_tensor(op, out, "labeledDs_.scale_",
-                           fmt::format("no '{}' in the result", op.dims[d].label),
-                           fmt::format("every dim: {} does not reduce", op.name));
-    }
-  }
-  return Status();
+  return refusal(op.file, fmt::format("dscs_[0].{}.{}", op.name, found->field), found->found, found->allowed);
 }
 
 Status addresses_are_legal(const DeviceOp& op, const Machine& machine) {
@@ -247,14 +106,7 @@ Status cores_reach_their_slices(const DeviceOp& op, const Machine& machine) {
 }  // namespace
 
 Status validate_op(const DeviceOp& op, const Machine& machine) {
-  SPYRE_TRY(slices_are_whole_sticks(op));
-  SPYRE_TRY(matmul_dims_have_roles(op));
-  SPYRE_TRY(topk_dims_have_roles(op));
-  SPYRE_TRY(pointwise_tensors_share_a_stick(op));
-  SPYRE_TRY(conversions_keep_the_stick(op));
-  SPYRE_TRY(relayouts_stay_in_lx(op));
-  SPYRE_TRY(broadcast_sticks_are_broadcast_whole(op));
-  SPYRE_TRY(results_are_not_broadcast(op));
+  SPYRE_TRY(shape_is_legal(op));
   SPYRE_TRY(addresses_are_legal(op, machine));
   return cores_reach_their_slices(op, machine);
 }

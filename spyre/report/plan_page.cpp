@@ -156,7 +156,8 @@ document.getElementById('name').textContent = plan.graph;
 const gap = plan.bound - plan.saved;
 document.getElementById('lead').textContent =
   `${placed.length} of ${plan.buffers.length} buffers live in the scratchpads of ${plan.cores} ` +
-  `${plan.cores === 1 ? 'core' : 'cores'}, over ${plan.nodes.length} nodes; what they save is traffic of device memory.`;
+  `${plan.cores === 1 ? 'core' : 'cores'}, over ${plan.nodes.length} nodes; what they save is traffic of device memory.` +
+  (plan.refused_hints || []).map(hint => ` Refused: ${hint.reason}.`).join('');
 
 function tile(what, value, more, part, whole, colour) {
   const card = make(document.getElementById('tiles'), 'div', {class: 'tile'});

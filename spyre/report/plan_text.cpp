@@ -52,6 +52,9 @@ std::string summary(const Json& plan) {
     text += fmt::format("order    {}, {} orders looked at\n",
                         number(order, "moved") > 0 ? gain : "the program's", number(order, "evaluated"));
   }
+  for (const Json& hint : plan.value("refused_hints", Json::array())) {
+    text += fmt::format("refused  {}\n", hint["reason"].get<std::string>());
+  }
   text +=
       fmt::format("model    {:.2f} us: memory {:.2f}, compute {:.2f}, vector {:.2f}, ring {:.2f}\n",
                   cost["us"].get<double>(), cost["memory_us"].get<double>(), cost["compute_us"].get<double>(),

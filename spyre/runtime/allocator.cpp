@@ -49,6 +49,14 @@ int64_t now_us() {
 
 }  // namespace
 
+Bytes tensor_memory(const Machine& machine, const AllocatorOptions& options) {
+  Bytes total(0);
+  for (const DeviceRange& window : tensor_windows(machine, options)) {
+    total += window.size;
+  }
+  return total;
+}
+
 Allocator::Allocator(int device_index, std::shared_ptr<Device> device, AllocatorOptions options)
     : device_index_(device_index),
       device_(std::move(device)),

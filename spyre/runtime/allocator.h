@@ -40,6 +40,9 @@ struct AllocatorOptions {
   std::optional<Bytes> tensor_memory;
 };
 
+/// Bytes for tensors on a card of these options: the program segment and what a setting leaves out are not among them.
+Bytes tensor_memory(const Machine& machine, const AllocatorOptions& options);
+
 /// What is known about a block besides its size.
 struct AllocationInfo {
   MemoryKind kind = MemoryKind::kTensor;

@@ -6,8 +6,11 @@
 #include <cstring>
 #include <map>
 
+#include "spyre/base/file.h"
 #include "spyre/program/fields.h"
 #include "spyre/program/launch_spec.h"
+#include "spyre/runtime/bundle_parts.h"
+#include "spyre/runtime/constant_image.h"
 #include "spyre/runtime/transfer.h"
 
 namespace spyre {
@@ -28,8 +31,8 @@ class KernelFiles {
     std::error_code failure;
     return files_ != nullptr ? files_->contains(name) : fs::exists(*directory_ / name, failure);
   }
-  Result<std::string> read(const std::string& name) const {
-    if (files_ == nullptr) return read_text(*directory_ / name);
+  Result<std::string> read(const std::string& name, int64_t most_bytes = kMostTextBytes) const {
+    if (files_ == nullptr) return read_file(*directory_ / name, most_bytes);
     const auto file = files_->find(name);
     if (file == files_->end())
       return Error(ErrorKind::kNotFound, fmt::format("the kernel has no file {}", name));
@@ -41,19 +44,21 @@ class KernelFiles {
   const std::map<std::string, std::string>* files_ = nullptr;
 };
 
-Result<SpyreCode> load_plan(const KernelFiles& files, const Machine& machine) {
+Result<Json> load_plan(const KernelFiles& files) {
   SPYRE_ASSIGN_OR_RETURN(const std::string text, files.read(kPlanFile));
-  SPYRE_ASSIGN_OR_RETURN(const Json json, program::parse_bounded_json(text, kPlanFile));
-  return read_spyre_code(json, kPlanFile, machine);
+  return program::parse_bounded_json(text, kPlanFile);
+}
+
+Result<program::LaunchSpec> load_launch_spec(const KernelFiles& files) {
+  if (!files.has(kLaunchSpecFile)) return program::LaunchSpec();
+  SPYRE_ASSIGN_OR_RETURN(const std::string text, files.read(kLaunchSpecFile));
+  SPYRE_ASSIGN_OR_RETURN(const Json json, program::parse_bounded_json(text, kLaunchSpecFile));
+  return program::read_launch_spec(json, kLaunchSpecFile);
 }
 
 /// Launch tensors come in the order of arg_index; the launch spec, where there is one, says which exist.
-Result<std::vector<int>> load_arg_order(const KernelFiles& files) {
+std::vector<int> arg_order(const program::LaunchSpec& spec) {
   std::vector<int> order;
-  if (!files.has(kLaunchSpecFile)) return order;
-  SPYRE_ASSIGN_OR_RETURN(const std::string text, files.read(kLaunchSpecFile));
-  SPYRE_ASSIGN_OR_RETURN(const Json json, program::parse_bounded_json(text, kLaunchSpecFile));
-  SPYRE_ASSIGN_OR_RETURN(const program::LaunchSpec spec, program::read_launch_spec(json, kLaunchSpecFile));
   for (const program::LaunchArg& arg : spec.args) {
     order.push_back(arg.arg_index);
   }
@@ -62,7 +67,7 @@ Result<std::vector<int>> load_arg_order(const KernelFiles& files) {
 }
 
 Result<std::string> load_binary(const KernelFiles& files, const InitTransfer& init) {
-  SPYRE_ASSIGN_OR_RETURN(std::string bytes, files.read(init.file));
+  SPYRE_ASSIGN_OR_RETURN(std::string bytes, files.read(init.file, init.size.count()));
   if (static_cast<int64_t>(bytes.size()) != init.size.count()) {
     return Error(ErrorKind::kInvalidArgument,
                  fmt::format("{}: found {} bytes, allowed: {}, as {} says", init.file, bytes.size(),
@@ -87,6 +92,26 @@ Status queue_init(const StreamRef& stream, const MemoryRef& memory, const InitTr
         return {};
       },
       Blocking::kNo);
+}
+
+/// Takes memory for a constant and queues its contents.
+Result<MemoryRef> queue_constant(Card& card, const StreamRef& stream, const program::LaunchArg& arg,
+                                 const std::string& kernel) {
+  SPYRE_ASSIGN_OR_RETURN(std::vector<std::byte> image, constant_image(arg));
+  const Bytes size(static_cast<int64_t>(image.size()));
+  SPYRE_ASSIGN_OR_RETURN(
+      MemoryRef memory,
+      card.allocate(size, {.kind = MemoryKind::kProgram,
+                           .description = fmt::format("constant {} of {}", arg.arg_index, kernel)}));
+  SPYRE_TRY(transfer(
+      stream, {memory, Bytes(0), size}, TransferDirection::kToDevice,
+      [image = std::make_shared<const std::vector<std::byte>>(std::move(image))](
+          std::span<std::byte> device) -> Status {
+        std::memcpy(device.data(), image->data(), image->size());
+        return {};
+      },
+      Blocking::kNo));
+  return memory;
 }
 
 }  // namespace
@@ -122,15 +147,22 @@ std::vector<LoadedProgramRef> JobPlan::last_programs() const {
 
 namespace {
 
-Result<JobPlanRef> prepare(Card& card, const KernelFiles& files, const PrepareOptions& options) {
+/// `directory`, where the files come from one, is looked at for other parts of the bundle.
+Result<JobPlanRef> prepare(Card& card, const KernelFiles& files, const PrepareOptions& options,
+                           const fs::path* directory = nullptr) {
   JobPlan::Parts parts;
   parts.card = &card;
-  SPYRE_ASSIGN_OR_RETURN(parts.code, load_plan(files, card.machine()));
-  SPYRE_ASSIGN_OR_RETURN(parts.arg_order, load_arg_order(files));
+  SPYRE_ASSIGN_OR_RETURN(const Json plan, load_plan(files));
+  SPYRE_ASSIGN_OR_RETURN(parts.code, read_spyre_code(plan, kPlanFile, card.machine()));
+  SPYRE_ASSIGN_OR_RETURN(const program::LaunchSpec launch, load_launch_spec(files));
+  parts.arg_order = arg_order(launch);
   std::vector<std::string> binaries;
   for (const InitTransfer& init : parts.code.init) {
     SPYRE_ASSIGN_OR_RETURN(std::string bytes, load_binary(files, init));
     binaries.push_back(std::move(bytes));
+  }
+  if (directory != nullptr) {
+    SPYRE_TRY(check_parts(*directory, plan, parts.code, binaries));
   }
   parts.kernel_name = options.kernel_name;
   SPYRE_ASSIGN_OR_RETURN(
@@ -143,6 +175,11 @@ Result<JobPlanRef> prepare(Card& card, const KernelFiles& files, const PrepareOp
   const StreamRef stream = options.stream != nullptr ? options.stream : card.streams().default_stream();
   for (size_t i = 0; i < binaries.size(); ++i) {
     SPYRE_TRY(queue_init(stream, parts.memory, parts.code.init[i], std::move(binaries[i])));
+  }
+  for (const program::LaunchArg& arg : launch.args) {
+    if (!arg.is_constant()) continue;
+    SPYRE_ASSIGN_OR_RETURN(parts.constants[arg.arg_index],
+                           queue_constant(card, stream, arg, parts.kernel_name));
   }
   parts.ready = std::make_shared<Event>();
   SPYRE_TRY(parts.ready->record(stream));
@@ -158,7 +195,7 @@ Result<JobPlanRef> prepare_kernel(Card& card, const fs::path& directory, Prepare
                  fmt::format("SpyreCode directory {} does not exist", directory.string()));
   }
   if (options.kernel_name.empty()) options.kernel_name = default_kernel_name(directory);
-  return prepare(card, KernelFiles(directory), options);
+  return prepare(card, KernelFiles(directory), options, &directory);
 }
 
 Result<JobPlanRef> prepare_kernel(Card& card, const std::map<std::string, std::string>& files,

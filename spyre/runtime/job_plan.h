@@ -34,7 +34,8 @@ class JobPlan {
   struct Parts {
     Card* card = nullptr;
     SpyreCode code;
-    std::vector<int> arg_order;  ///< arg_index of each launch tensor; empty: they count from 0
+    std::vector<int> arg_order;          ///< arg_index of each launch tensor; empty: they count from 0
+    std::map<int, MemoryRef> constants;  ///< by arg_index; the plan's own, no caller passes them
     MemoryRef memory;
     std::vector<PinnedBuffer> buffers;
     std::string kernel_name;
@@ -49,6 +50,9 @@ class JobPlan {
 
   /// What profiles and faults call a step: its own name if the plan gives one, else `<kernel name>#<step>`.
   std::string step_name(size_t step) const;
+
+  /// False when the stream that should have filled the program region failed before: such a plan never runs.
+  bool can_load() const { return parts_.ready->query().ok(); }
 
   /// Makes later work of a stream wait until the program region is filled; nothing to do once it is. The
   /// error of the stream that should have filled it, where that failed: such a plan never runs.
@@ -81,11 +85,12 @@ struct PrepareOptions {
 };
 
 /// Loads the kernel in a directory with `spyrecode.json` and its binaries: reads the plan, takes one program
-/// region, queues the copies into it. Returns before they are done; launches wait for them.
+/// region, queues the copies into it, makes the constants that `launch_spec.json` describes. Returns before
+/// they are done; launches wait for them.
 ///
 /// What can be seen from the files is refused here: kNotFound for a missing directory or file, spyre_code.h
-/// for the plan, a binary of another size than the plan says. Whether the image is a program the card sees
-/// when it runs it.
+/// for the plan, a binary of another size than the plan says, a constant that has no whole layout. Whether
+/// the image is a program the card sees when it runs it.
 Result<JobPlanRef> prepare_kernel(Card& card, const std::filesystem::path& directory,
                                   PrepareOptions options = {});
 

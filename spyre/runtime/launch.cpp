@@ -15,8 +15,10 @@ namespace {
 
 constexpr size_t kParameterBytes = sizeof(int64_t);
 
+/// Of a tensor that was checked: it has memory.
 int64_t address_of(const LaunchTensor& tensor) {
-  return tensor.memory == nullptr ? 0 : tensor.memory->address().value();
+  SPYRE_CHECK(tensor.memory != nullptr, "a launch has no argument without memory");
+  return tensor.memory->address().value();
 }
 
 void count_run(const exec::RunCounts& counts) {
@@ -35,17 +37,77 @@ void count_run(const exec::RunCounts& counts) {
   count(Metric::kVectorElements, total.vector_elements);
 }
 
+Result<int64_t> resolve_one(size_t position, const SymbolicArg& arg, std::span<const LaunchTensor> tensors) {
+  if (arg.tensor_id < 0 || arg.tensor_id >= static_cast<int64_t>(tensors.size())) {
+    return Error(ErrorKind::kOutOfRange, fmt::format("SymbolicArg[{}].tensor_id={} out of range [0, {})",
+                                                     position, arg.tensor_id, tensors.size()));
+  }
+  const LaunchTensor& tensor = tensors[static_cast<size_t>(arg.tensor_id)];
+  if (arg.kind == SymbolicArg::Kind::kAddress) {
+    return address_of(tensor);
+  }
+  if (arg.dim_index < 0 || arg.dim_index >= static_cast<int64_t>(tensor.shape.size())) {
+    return Error(ErrorKind::kOutOfRange, fmt::format("SymbolicArg[{}].dim_index={} out of range [0, {})",
+                                                     position, arg.dim_index, tensor.shape.size()));
+  }
+  return arg.value >= 0 ? arg.value : tensor.shape[static_cast<size_t>(arg.dim_index)];
+}
+
 bool overlap(Bytes a, Bytes a_size, Bytes b, Bytes b_size) {
   return a < b + b_size && b < a + a_size;
 }
 
+bool takes_pool(const JobPlan& plan) {
+  return std::any_of(plan.steps().begin(), plan.steps().end(), [](const JobStep& step) {
+    const auto* compute = std::get_if<HostCompute>(&step.what);
+    return compute != nullptr && compute->parameters &&
+           std::any_of(compute->parameters->begin(), compute->parameters->end(),
+                       [](const ParameterSource& s) { return s.kind == ParameterSource::Kind::kPool; });
+  });
+}
+
 }  // namespace
+
+Result<std::vector<int64_t>> resolve(std::span<const SymbolicArg> args,
+                                     std::span<const LaunchTensor> tensors) {
+  std::vector<int64_t> values;
+  for (size_t i = 0; i < args.size(); ++i) {
+    SPYRE_ASSIGN_OR_RETURN(const int64_t value, resolve_one(i, args[i], tensors));
+    values.push_back(value);
+  }
+  return values;
+}
 
 /// One launch of one plan: the checks when it is given, the steps when its turn comes.
 class Launcher {
  public:
-  Launcher(JobPlanRef plan, std::vector<LaunchTensor> tensors, int stream)
-      : plan_(std::move(plan)), tensors_(std::move(tensors)), stream_(stream) {}
+  Launcher(JobPlanRef plan, std::vector<LaunchTensor> tensors, std::vector<SymbolicArg> symbolic, int stream)
+      : plan_(std::move(plan)),
+        tensors_(std::move(tensors)),
+        symbolic_(std::move(symbolic)),
+        stream_(stream) {}
+
+  /// Puts the plan's constants among the caller's tensors, each in its place.
+  Status add_constants() {
+    const std::map<int, MemoryRef>& constants = plan_->parts_.constants;
+    if (constants.empty()) return Status();
+    const std::vector<int>& order = plan_->parts_.arg_order;
+    const size_t pool = takes_pool(*plan_) ? 1 : 0;
+    const size_t expected = pool + order.size() - constants.size();
+    if (tensors_.size() != expected) {
+      return Error(ErrorKind::kInvalidArgument,
+                   fmt::format("launch: found {} arguments, allowed: {}, as the kernel {} takes",
+                               tensors_.size(), expected, plan_->parts_.kernel_name))
+          .note(fmt::format("its {} constants are its own", constants.size()));
+    }
+    for (size_t i = 0; i < order.size(); ++i) {
+      if (const auto constant = constants.find(order[i]); constant != constants.end()) {
+        tensors_.insert(tensors_.begin() + static_cast<std::ptrdiff_t>(pool + i),
+                        LaunchTensor{constant->second, {}});
+      }
+    }
+    return Status();
+  }
 
   Status check() const {
     for (size_t i = 0; i < tensors_.size(); ++i) {
@@ -53,7 +115,9 @@ class Launcher {
     }
     for (const JobStep& step : plan_->steps()) {
       if (const auto* compute = std::get_if<HostCompute>(&step.what)) {
-        SPYRE_TRY(check_arguments(*compute));
+        SPYRE_TRY(symbolic_.empty() ? check_arguments(*compute) : check_symbolic(*compute));
+      } else if (const auto* move = std::get_if<Transfer>(&step.what); move != nullptr && move->tensor) {
+        SPYRE_TRY(check_source(*move));
       }
     }
     return Status();
@@ -83,7 +147,9 @@ class Launcher {
   Status check_tensor(size_t i) const {
     const MemoryRef& memory = tensors_[i].memory;
     if (memory == nullptr) {
-      return Status();
+      return Error(ErrorKind::kInvalidArgument,
+                   fmt::format("launch: argument {} has no memory: it was freed, or has no elements", i))
+          .note(fmt::format("kernel {}", plan_->parts_.kernel_name));
     }
     if (memory->device_index() != plan_->card().index()) {
       return Error(ErrorKind::kInvalidArgument,
@@ -125,16 +191,53 @@ class Launcher {
     return Status();
   }
 
-  bool pool_is_passed() const {
-    for (const JobStep& step : plan_->steps()) {
-      const auto* compute = std::get_if<HostCompute>(&step.what);
-      if (compute != nullptr && compute->parameters &&
-          std::any_of(compute->parameters->begin(), compute->parameters->end(),
-                      [](const ParameterSource& s) { return s.kind == ParameterSource::Kind::kPool; })) {
-        return true;
-      }
+  /// As many values as the kernel has parameters; extents within what it was compiled for.
+  Status check_symbolic(const HostCompute& compute) const {
+    SPYRE_ASSIGN_OR_RETURN(const std::vector<int64_t> values, resolve(symbolic_, tensors_));
+    const int64_t room = plan_->parts_.code.buffers[static_cast<size_t>(compute.buffer)].count();
+    const auto allowed = compute.parameters ? static_cast<int64_t>(compute.parameters->size())
+                                            : room / static_cast<int64_t>(kParameterBytes);
+    const auto given = static_cast<int64_t>(values.size());
+    if (compute.parameters ? given != allowed : given > allowed) {
+      return Error(
+          ErrorKind::kInvalidArgument,
+          fmt::format("launch: found {} symbolic arguments, allowed: {}{}, the parameters of the kernel {}",
+                      given, compute.parameters ? "" : "at most ", allowed, plan_->parts_.kernel_name));
     }
-    return false;
+    for (size_t i = 0; compute.parameters && i < values.size(); ++i) {
+      const ParameterSource& source = (*compute.parameters)[i];
+      const bool address = symbolic_[i].kind == SymbolicArg::Kind::kAddress;
+      if (address != source.is_address()) {
+        return Error(ErrorKind::kInvalidArgument,
+                     fmt::format("launch: symbolic argument {} is {}, the kernel {} takes {} there", i,
+                                 address ? "an address" : "an extent", plan_->parts_.kernel_name,
+                                 address ? "an extent" : "an address"));
+      }
+      if (!address) SPYRE_TRY(check_extent(source, values[i]));
+    }
+    return Status();
+  }
+
+  /// What a D2H reads lies inside its tensor.
+  Status check_source(const Transfer& move) const {
+    const auto position = static_cast<size_t>(*move.tensor);
+    if (position >= tensors_.size() || tensors_[position].memory == nullptr) {
+      return Error(
+          ErrorKind::kOutOfRange,
+          fmt::format("D2H tensor-segment lookup out of range: the kernel {} reads argument {}, found {} "
+                      "arguments{}",
+                      plan_->parts_.kernel_name, position, tensors_.size(),
+                      position < tensors_.size() ? ", and that one has no memory" : ""));
+    }
+    const int64_t size = tensors_[position].memory->requested().count();
+    if (move.offset.count() > size || move.size.count() > size - move.offset.count()) {
+      return Error(
+          ErrorKind::kOutOfRange,
+          fmt::format("D2H transfer out of bounds: found {} bytes at {}, allowed: inside the {} bytes of "
+                      "argument {}",
+                      move.size.count(), move.offset.count(), size, position));
+    }
+    return Status();
   }
 
   /// The launch tensor behind an arg_index: tensors come in ascending arg_index, after the pool.
@@ -144,7 +247,7 @@ class Launcher {
     if (!order.empty()) {
       position = std::lower_bound(order.begin(), order.end(), arg_index) - order.begin();
     }
-    position += pool_is_passed() ? 1 : 0;
+    position += takes_pool(*plan_) ? 1 : 0;
     if (position >= static_cast<int64_t>(tensors_.size())) {
       return Error(
           ErrorKind::kInvalidArgument,
@@ -175,6 +278,11 @@ class Launcher {
                                source.arg_index, tensor.shape.size(), source.symbol, source.dim_index));
     }
     const int64_t extent = tensor.shape[static_cast<size_t>(source.dim_index)];
+    SPYRE_TRY(check_extent(source, extent));
+    return extent;
+  }
+
+  static Status check_extent(const ParameterSource& source, int64_t extent) {
     if (extent < 1 || extent > source.max_value || extent % source.granularity != 0) {
       return Error(ErrorKind::kInvalidArgument,
                    fmt::format(
@@ -183,7 +291,7 @@ class Launcher {
                        source.max_value))
           .try_instead("a kernel compiled for this size");
     }
-    return extent;
+    return Status();
   }
 
   // ---- in its turn
@@ -194,7 +302,9 @@ class Launcher {
 
   Status run(const HostCompute& compute, size_t /*step*/) {
     std::vector<int64_t> values;
-    if (compute.parameters) {
+    if (!symbolic_.empty()) {
+      SPYRE_ASSIGN_OR_RETURN(values, resolve(symbolic_, tensors_));
+    } else if (compute.parameters) {
       for (const ParameterSource& source : *compute.parameters) {
         SPYRE_ASSIGN_OR_RETURN(const int64_t value, value_of(source));
         values.push_back(value);
@@ -209,7 +319,9 @@ class Launcher {
   }
 
   Status run(const Transfer& move, size_t /*step*/) {
-    SPYRE_ASSIGN_OR_RETURN(const Memory::Access access, plan_->parts_.memory->open(move.offset, move.size));
+    const MemoryRef& memory =
+        move.tensor ? tensors_[static_cast<size_t>(*move.tensor)].memory : plan_->parts_.memory;
+    SPYRE_ASSIGN_OR_RETURN(const Memory::Access access, memory->open(move.offset, move.size));
     const std::span<std::byte> host = buffer(move.buffer);
     const std::span<std::byte> device = access.bytes();
     if (move.to_host) {
@@ -309,9 +421,6 @@ class Launcher {
     const bool baked = program.parameters.empty();
     for (size_t i = 0; i < tensors_.size(); ++i) {
       const MemoryRef& memory = tensors_[i].memory;
-      if (memory == nullptr) {
-        continue;
-      }
       SPYRE_ASSIGN_OR_RETURN(Memory::Access access, memory->open(Bytes(0), memory->requested()));
       const int64_t segment = plan_->card().machine().segment_bytes.count();
       const DeviceAddress at = baked ? DeviceAddress(static_cast<int64_t>(i) * segment) : memory->address();
@@ -323,19 +432,21 @@ class Launcher {
 
   JobPlanRef plan_;
   std::vector<LaunchTensor> tensors_;
+  std::vector<SymbolicArg> symbolic_;
   int stream_;
   CoreTurn* turn_ = nullptr;  // while it runs
 };
 
 Status launch(const JobPlanRef& plan, std::vector<LaunchTensor> tensors, const StreamRef& stream,
-              Blocking blocking) {
+              Blocking blocking, std::vector<SymbolicArg> symbolic) {
   SPYRE_TRY(check_process());
   if (stream->device_index() != plan->card().index()) {
     return Error(ErrorKind::kInvalidArgument,
                  fmt::format("launch: stream {} is of device {}, the kernel on device {}", stream->id(),
                              stream->device_index(), plan->card().index()));
   }
-  auto launcher = std::make_shared<Launcher>(plan, std::move(tensors), stream->id());
+  auto launcher = std::make_shared<Launcher>(plan, std::move(tensors), std::move(symbolic), stream->id());
+  SPYRE_TRY(launcher->add_constants());
   SPYRE_TRY(launcher->check());
   SPYRE_TRY(plan->block_until_loaded(stream));
   if (blocking == Blocking::kNo) {

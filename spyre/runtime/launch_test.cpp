@@ -90,6 +90,19 @@ TEST_F(Launch, AQueuedLaunchKeepsItsPlanAndTensorsAlive) {
   EXPECT_THAT(values_of(card(), y), Each(Eq(0.0f)));
 }
 
+TEST_F(Launch, AnArgumentWithoutMemoryIsRefusedBeforeAnythingRuns) {
+  const JobPlanRef plan = prepare(unary_kernel("neg"));
+  const LaunchTensor x = tensor_of(card(), eighths(128));
+  for (const Blocking blocking : {Blocking::kYes, Blocking::kNo}) {
+    const Status status = run(plan, {x, LaunchTensor{}}, blocking);
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().kind, ErrorKind::kInvalidArgument);
+    EXPECT_THAT(status.error().message, HasSubstr("argument 1 has no memory"));
+  }
+  EXPECT_OK(stream()->synchronize());
+  EXPECT_EQ(values_of(card(), x), eighths(128));
+}
+
 TEST_F(Launch, OnAnotherStreamItWaitsForTheProgram) {
   Gate gate;
   ASSERT_OK(stream()->enqueue(gate.work()));
@@ -519,6 +532,88 @@ TEST_F(Launch, ResultsOfTheRegionReachTheHost) {
   reset_metrics();
   ASSERT_OK(run(prepared, {x, y}));
   EXPECT_EQ(metric(Metric::kBytesToHost), 128);
+}
+
+// ---- transfers out of tensors
+
+/// A plan whose parameters are fetched from tensor 2 before it computes.
+Json plan_with_a_table(const TestKernel& kernel) {
+  Json plan = kernel.plan();
+  Json& steps = plan["JobExecPlan"];
+  const int64_t segment = toy_card().segment_bytes.count();
+  steps[0] = command_of("DataTransfer", {{"dirn", "true"},
+                                         {"host_handle", "correction0"},
+                                         {"dev_ptr", std::to_string(2 * segment)},
+                                         {"size", "128"}});
+  return plan;
+}
+
+TEST_F(Launch, BytesOfATensorReachTheHost) {
+  const TestKernel kernel = unary_kernel("neg");
+  const KernelDirectory directory(plan_with_a_table(kernel), kernel.image());
+  const JobPlanRef plan = prepare_kernel(card(), directory.path()).value();
+  const LaunchTensor x = tensor_of(card(), eighths(128)), y = zeros(), table = zeros();
+  ASSERT_OK(transfer(
+      stream(), MemoryView::whole(table.memory), TransferDirection::kToDevice,
+      [&](std::span<std::byte> device) -> Status {
+        const int64_t addresses[] = {x.memory->address().value(), y.memory->address().value()};
+        std::memcpy(device.data(), addresses, sizeof(addresses));
+        return {};
+      },
+      Blocking::kYes));
+  ASSERT_OK(run(plan, {x, y, table}));
+  EXPECT_EQ(values_of(card(), y), eighths(128, -1)) << "the table said where x and y are";
+  EXPECT_THAT(run(plan, {x, y}).error().message, HasSubstr("D2H tensor-segment lookup out of range"));
+  EXPECT_THAT(run(plan, {x, y, LaunchTensor{}}).error().message, HasSubstr("argument 2 has no memory"));
+  EXPECT_THAT(run(plan, {x, y, zeros(32)}).error().message,
+              HasSubstr("D2H transfer out of bounds: found 128 bytes at 0, allowed: inside the 64 bytes"));
+  EXPECT_OK(stream()->query());  // refused before anything was queued
+}
+
+TEST_F(Launch, APlanNeedNotCompute) {
+  const TestKernel kernel = unary_kernel("neg");
+  Json plan = plan_with_a_table(kernel);
+  plan["JobExecPlan"] = Json::array({plan["JobExecPlan"][0]});
+  const KernelDirectory directory(plan, kernel.image());
+  const JobPlanRef prepared = prepare_kernel(card(), directory.path()).value();
+  reset_metrics();
+  ASSERT_OK(run(prepared, {zeros(), zeros(), zeros()}));
+  EXPECT_EQ(metric(Metric::kBytesToHost), 128);
+  EXPECT_EQ(metric(Metric::kLaunches), 0);
+}
+
+// ---- parameters that the caller states
+
+SymbolicArg address_of_tensor(int64_t id) {
+  return {.kind = SymbolicArg::Kind::kAddress, .tensor_id = id};
+}
+
+TEST_F(Launch, TheCallerMaySayWhatTheParametersAre) {
+  const JobPlanRef plan = prepare(unary_kernel("neg"));
+  const LaunchTensor x = tensor_of(card(), eighths(128)), y = zeros();
+  const auto launch_with = [&](std::vector<SymbolicArg> symbolic) {
+    return launch(plan, {y, x}, stream(), Blocking::kYes, std::move(symbolic));
+  };
+  ASSERT_OK(launch_with({address_of_tensor(1), address_of_tensor(0)}));
+  EXPECT_EQ(values_of(card(), y), eighths(128, -1)) << "the first parameter is the second tensor";
+  EXPECT_THAT(launch_with({address_of_tensor(1)}).error().message,
+              HasSubstr("found 1 symbolic arguments, allowed: 2"));
+  EXPECT_THAT(launch_with({address_of_tensor(1), address_of_tensor(5)}).error().message,
+              HasSubstr("SymbolicArg[1].tensor_id=5 out of range [0, 2)"));
+  EXPECT_THAT(launch_with({address_of_tensor(1), {.kind = SymbolicArg::Kind::kDimension, .dim_index = 3}})
+                  .error()
+                  .message,
+              HasSubstr("SymbolicArg[1].dim_index=3 out of range"));
+}
+
+TEST_F(Launch, ExtentsThatTheCallerStates) {
+  const std::vector<LaunchTensor> tensors = {tensor_of(card(), eighths(128), {2, 64})};
+  const SymbolicArg rows{.kind = SymbolicArg::Kind::kDimension, .tensor_id = 0, .dim_index = 0};
+  SymbolicArg stated = rows;
+  stated.value = 7;
+  const std::vector<SymbolicArg> args = {address_of_tensor(0), rows, stated};
+  EXPECT_EQ(resolve(args, tensors).value(),
+            (std::vector<int64_t>{tensors[0].memory->address().value(), 2, 7}));
 }
 
 }  // namespace

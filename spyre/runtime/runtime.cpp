@@ -58,6 +58,14 @@ Result<int> Runtime::device_count() const {
   return static_cast<int>(visible.size());
 }
 
+Result<Bytes> Runtime::tensor_memory() const {
+  if (state_.load(std::memory_order_acquire) != State::kNotStarted) {
+    return spyre::tensor_memory(machine_, options_.memory);
+  }
+  SPYRE_ASSIGN_OR_RETURN(const CardOptions options, read_card_options());
+  return spyre::tensor_memory(machine_, options.memory);
+}
+
 bool Runtime::in_bad_fork() const {
   return forked_after_start() || is_compile_worker();
 }
@@ -85,6 +93,7 @@ Status Runtime::start() {
   if (started()) {
     return {};
   }
+  SPYRE_TRY(check_settings());
   SPYRE_ASSIGN_OR_RETURN(visible_, visible_devices());
   SPYRE_ASSIGN_OR_RETURN(options_, read_card_options());
   watch_for_forks();
@@ -161,7 +170,7 @@ Status Runtime::synchronize() {
   return first;
 }
 
-void Runtime::shutdown() {
+void Runtime::shutdown(Queued queued) {
   if (forked_after_start()) {
     return;
   }
@@ -172,7 +181,13 @@ void Runtime::shutdown() {
     }
     state_.store(State::kShutDown, std::memory_order_release);
   }
-  // Without the lock: work still queued may ask for a card, and gets kShutdown.
+  // Without the lock: work still queued may ask for a card, and gets kShutdown. All drop before one is waited for:
+  // its work may wait for an event of another.
+  if (queued == Queued::kDrop) {
+    for (Card* card : existing_cards()) {
+      card->streams().drop_queued();
+    }
+  }
   for (Card* card : existing_cards()) {
     card->close();
   }

@@ -22,8 +22,9 @@ namespace spyre {
 /// The object exists from the first `instance()` on and costs nothing; cards come into being one by one, when
 /// first asked for. `device_count` never starts anything.
 ///
-/// *Exit.* The instance is never destroyed, so no order of static destructors matters. Who wants queued work
-/// to finish calls `shutdown` while the process is still whole; who does not simply exits.
+/// *Exit.* The instance is never destroyed, so no order of static destructors matters to it. Streams, however, have
+/// threads, and what those run uses the rest of the process: `shutdown` must come while it is still whole, before
+/// `exit` destroys anything. Python does it by `atexit`, and drops what is queued.
 ///
 /// *Locks.* runtime -> stream pool -> stream, event mark; allocator, device, program cache and metrics are
 /// leaves. None is held while work, transfer bodies or callbacks run. Work that launches holds, in this order,
@@ -43,6 +44,9 @@ class Runtime {
 
   /// How many cards are visible (visible_devices.h): read from the environment until started, fixed after.
   Result<int> device_count() const;
+
+  /// Bytes of one card that tensors can use, as MemoryInfo::total. Starts nothing either.
+  Result<Bytes> tensor_memory() const;
 
   bool started() const { return state_.load(std::memory_order_acquire) == State::kStarted; }
 
@@ -64,10 +68,12 @@ class Runtime {
   /// Waits for all work on all cards that exist. The first error in card order.
   Status synchronize();
 
-  /// Finishes queued work, ends all threads, refuses everything afterwards with kShutdown. Memory still
-  /// referenced stays valid to hold and to free. Idempotent; nothing to do if never started or in a bad fork.
-  /// Not to be called from work on a stream.
-  void shutdown();
+  /// What becomes of work that is queued when the runtime is shut down. What runs already is finished in both cases.
+  enum class Queued { kFinish, kDrop };
+
+  /// Ends all threads, refuses everything afterwards with kShutdown. Memory still referenced stays valid to hold and
+  /// to free. Idempotent; nothing to do if never started or in a bad fork. Not to be called from work on a stream.
+  void shutdown(Queued queued = Queued::kFinish);
 
  private:
   enum class State { kNotStarted, kStarted, kShutDown };

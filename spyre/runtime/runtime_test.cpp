@@ -33,7 +33,7 @@ TEST(VisibleDevices, AreAsManyAsTheWorldWhateverTheMode) {
 TEST(VisibleDevices, AreFilteredByValidUniqueIndices) {
   const ScopedEnvironment world("AIU_WORLD_SIZE", "4");
   {
-    const ScopedEnvironment filter("SPYRE_DEVICES", "2, 0,2,9,-1,x,");
+    const ScopedEnvironment filter("SPYRE_DEVICES", "2, 0,2,9,-1");
     EXPECT_THAT(visible_devices().value(), ElementsAre(2, 0));
   }
   const ScopedEnvironment filter("SPYRE_DEVICES", "7");
@@ -47,6 +47,28 @@ TEST(VisibleDevices, RefuseAMalformedWorld) {
   }
   const ScopedEnvironment flex("FLEX_DEVICE", "CUDA");
   EXPECT_THAT(visible_devices().error().message, HasSubstr("FLEX_DEVICE='CUDA'"));
+}
+
+TEST(VisibleDevices, RefuseWhatIsNoIndex) {
+  const ScopedEnvironment devices("SPYRE_DEVICES", "0,two");
+  EXPECT_THAT(visible_devices().error().message, HasSubstr("SPYRE_DEVICES='0,two' is not allowed: 'two'"));
+}
+
+TEST(Runtime, RefusesToStartWithAnyMalformedSettingAndNamesIt) {
+  Runtime runtime(toy_card());
+  {
+    const ScopedEnvironment solver("LAYOUT_SOLVER", "magic");
+    EXPECT_THAT(runtime.card(0).error().message, HasSubstr("LAYOUT_SOLVER='magic' is not allowed"));
+  }
+  EXPECT_OK(runtime.card(0));
+}
+
+TEST(Runtime, SaysHowMuchTensorsCanUseBeforeAndAfterItStarts) {
+  Runtime runtime(toy_card());
+  const Bytes before = runtime.tensor_memory().value();
+  const Card& card = *runtime.card(0).value();
+  EXPECT_EQ(before, runtime.tensor_memory().value());
+  EXPECT_EQ(before, card.allocator().info().total);
 }
 
 TEST(Runtime, CountingDevicesStartsNothing) {
@@ -229,6 +251,33 @@ TEST(Shutdown, WorkThatWaitsForAnotherStreamStillFinishes) {
   runtime.shutdown();
   opener.join();
   EXPECT_TRUE(ran);
+}
+
+TEST(Shutdown, CanDropWhatIsQueuedOnAllCardsAtOnce) {
+  const ScopedEnvironment world("AIU_WORLD_SIZE", "2");
+  Runtime runtime(toy_card());
+  const StreamRef first = runtime.card(0).value()->streams().next(0);
+  const StreamRef second = runtime.card(1).value()->streams().next(0);
+  Gate gate;
+  bool ran = false;
+  ASSERT_OK(second->enqueue(gate.work()));
+  Event event;
+  ASSERT_OK(event.record(second));
+  ASSERT_OK(event.block(first));  // waits for an event that the other card reaches only because it drops its work
+  for (const StreamRef& stream : {first, second}) {
+    ASSERT_OK(stream->enqueue([&]() -> Status {
+      ran = true;
+      return {};
+    }));
+  }
+  std::thread closer([&] { runtime.shutdown(Runtime::Queued::kDrop); });
+  while (second->query().ok()) {
+    std::this_thread::yield();
+  }
+  gate.open();  // what runs already is finished
+  closer.join();
+  EXPECT_FALSE(ran);
+  EXPECT_EQ(first->enqueue([] { return Status(); }).error().kind, ErrorKind::kShutdown);
 }
 
 TEST(Shutdown, MemoryAndStreamsMayOutliveTheRuntime) {

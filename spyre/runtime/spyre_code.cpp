@@ -51,7 +51,8 @@ Result<std::string> text(const Field& properties, std::string_view key) {
 /// Reads both plans; `region_` and the known handles grow as it goes.
 class Reader {
  public:
-  Reader(const Machine& machine) : base_(machine.program_base().count()) {}
+  explicit Reader(const Machine& machine)
+      : base_(machine.program_base().count()), segment_(machine.segment_bytes.count()) {}
 
   Status preparation(const Field& plan) {
     SPYRE_ASSIGN_OR_RETURN(const auto commands, plan.elements(kMaxCommands));
@@ -87,8 +88,11 @@ class Reader {
     const auto computes = [](const JobStep& s) { return std::holds_alternative<Compute>(s.what); };
     const auto prepares = [](const JobStep& s) { return s.role() == StepRole::kPrep; };
     const auto last = std::find_if(code_.steps.rbegin(), code_.steps.rend(), computes);
+    if (code_.steps.empty()) {
+      return plan.refuse("no command", "at least one");
+    }
     if (last == code_.steps.rend()) {
-      return plan.refuse("no ComputeOnDevice", "a plan that computes on the card");
+      return Status();
     }
     if (std::find_if(code_.steps.rbegin(), last, prepares) != last) {
       return plan.refuse("a preparation after the last ComputeOnDevice", "preparations, then what uses them");
@@ -253,7 +257,7 @@ class Reader {
     transfer.to_host = direction.json() == "true";
     SPYRE_ASSIGN_OR_RETURN(const int64_t size, decimal(properties, "size"));
     transfer.size = Bytes(size);
-    SPYRE_ASSIGN_OR_RETURN(transfer.offset, region_offset(properties, "dev_ptr", size));
+    SPYRE_TRY(transfer.to_host ? read_source(properties, transfer) : read_target(properties, transfer));
     if (transfer.to_host) {
       SPYRE_ASSIGN_OR_RETURN(transfer.buffer, new_handle(properties, "host_handle", transfer.size));
     } else {
@@ -266,6 +270,26 @@ class Reader {
       }
     }
     code_.steps.push_back({.what = transfer});
+    return Status();
+  }
+
+  Status read_target(const Field& properties, Transfer& transfer) const {
+    SPYRE_ASSIGN_OR_RETURN(transfer.offset, region_offset(properties, "dev_ptr", transfer.size.count()));
+    return Status();
+  }
+
+  /// An address below the program segment is one in a launch tensor, whose size is known at the launch.
+  Status read_source(const Field& properties, Transfer& transfer) const {
+    SPYRE_ASSIGN_OR_RETURN(const Field field, properties.at("dev_ptr"));
+    SPYRE_ASSIGN_OR_RETURN(const int64_t pointer, decimal_of(field));
+    if (pointer >= base_) {
+      return read_target(properties, transfer);
+    }
+    if (pointer % kStick != 0) {
+      return field.refuse_value(fmt::format("a multiple of {}", kStick));
+    }
+    transfer.tensor = static_cast<int>(pointer / segment_);
+    transfer.offset = Bytes(pointer % segment_);
     return Status();
   }
 
@@ -290,7 +314,7 @@ class Reader {
     return index;
   }
 
-  int64_t base_;
+  int64_t base_, segment_;
   SpyreCode code_;
   std::map<std::string, int> handles_;
 };

@@ -14,11 +14,14 @@
 ///
 ///     JobPreparationPlan   Allocate, InitTransfer...      one program region; what goes into it; once
 ///     JobExecPlan          ComputeOnHost   -> HostCompute   launch arguments become a blob in a host buffer
-///                          DataTransfer    -> H2D, D2H      between a host buffer and the program region
+///                          DataTransfer    -> H2D, D2H      between a host buffer and the program region;
+///                          D2H also
+///                                                           from a launch tensor
 ///                          ComputeOnDevice -> Compute       the program at an offset of the region runs
 ///
 /// In the file every number is a decimal string, and device pointers are addresses in the program segment;
-/// here they are offsets into the program region. Host buffers are named there and numbered here.
+/// here they are offsets into the program region. What a D2H reads may also lie in another segment: segment i
+/// stands for launch tensor i. Host buffers are named there and numbered here.
 namespace spyre {
 
 /// Where one value of the correction blob comes from: `hcm.vdci.parameters`, in signature order.
@@ -46,7 +49,8 @@ struct HostCompute {
 struct Transfer {
   bool to_host = false;
   int buffer = 0;
-  Bytes offset;  ///< in the program region
+  std::optional<int> tensor;  ///< the launch tensor it reads; none: the program region
+  Bytes offset;               ///< in that tensor or region
   Bytes size;
 };
 
@@ -85,8 +89,8 @@ struct SpyreCode {
 /// string, an unknown command, a pointer outside the program region or not at a stick, a handle used before
 /// or twice. Errors of JobExecPlan begin with `Failed to parse SpyreCode command:`.
 ///
-/// The order: what a transfer to the card sends was computed or fetched before; a plan computes on the card
-/// at least once, and every Prep step and every non-terminal Compute has a Compute after it.
+/// The order: what a transfer to the card sends was computed or fetched before. A plan need not compute on
+/// the card; in one that does, every Prep step and every non-terminal Compute has a Compute after it.
 Result<SpyreCode> read_spyre_code(const Json& json, const std::string& file, const Machine& machine);
 
 }  // namespace spyre

@@ -156,8 +156,11 @@ TEST(SpyreCode, HandlesAreMadeOnceAndUsedAfterwards) {
 }
 
 TEST(SpyreCode, WhatIsPreparedIsUsed) {
-  EXPECT_THAT(error_with("/JobExecPlan/2", {}), HasSubstr("no ComputeOnDevice"));
+  EXPECT_THAT(error_with("/JobExecPlan", Json::array()), HasSubstr("found no command"));
   Json plan = published_plan();
+  plan["JobExecPlan"].erase(2);
+  EXPECT_TRUE(read(plan).ok()) << "a plan need not compute";
+  plan = published_plan();
   std::swap(plan["JobExecPlan"][1], plan["JobExecPlan"][2]);
   EXPECT_THAT(error_of(plan), HasSubstr("a preparation after the last ComputeOnDevice"));
   plan = published_plan();
@@ -175,6 +178,24 @@ TEST(SpyreCode, ResultsOfAProgramRegionCanBeFetched) {
   ASSERT_TRUE(code.ok()) << code.error().to_string();
   EXPECT_EQ(code.value().steps[3].type(), "D2H");
   EXPECT_EQ(code.value().steps[3].role(), StepRole::kDev);
+}
+
+TEST(SpyreCode, WhatIsFetchedMayLieInALaunchTensor) {
+  Json plan = published_plan();
+  plan["JobExecPlan"] = Json::array(
+      {{{"command", "DataTransfer"},
+        {"properties", {{"dirn", "true"}, {"host_handle", "back"}, {"dev_ptr", ""}, {"size", "128"}}}}});
+  Json& pointer = plan["JobExecPlan"][0]["properties"]["dev_ptr"];
+  pointer = std::to_string((int64_t{2} << 34) + 256);
+  const auto code = read(plan);
+  ASSERT_TRUE(code.ok()) << code.error().to_string();
+  const auto& move = std::get<Transfer>(code.value().steps[0].what);
+  EXPECT_EQ(move.tensor, 2);
+  EXPECT_EQ(move.offset, Bytes(256));
+  pointer = "100";
+  EXPECT_THAT(error_of(plan), HasSubstr("a multiple of 128"));
+  pointer = std::to_string(int64_t{8} << 34);
+  EXPECT_THAT(error_of(plan), HasSubstr("inside the program region"));
 }
 
 TEST(SpyreCode, ParametersSayWhereTheirValuesComeFrom) {

@@ -125,6 +125,14 @@ Status Stream::reset() {
   return {};
 }
 
+void Stream::drop_queued() {
+  const std::lock_guard lock(mutex_);
+  if (!error_) {
+    error_ = Error(ErrorKind::kShutdown,
+                   fmt::format("work queued on stream {} of device {} was dropped: the process ends", id_, device_index_));
+  }
+}
+
 void Stream::close() {
   std::unique_ptr<std::thread> thread;
   {

@@ -66,6 +66,10 @@ class Stream {
   /// Recovers a poisoned stream: waits until it is idle, then forgets the error.
   Status reset();
 
+  /// Drops the queued work, as a failure would, with kShutdown; what runs at this moment goes on. For the end of a
+  /// process, followed by `close`.
+  void drop_queued();
+
   /// Finishes the queued work, ends the thread, refuses new work with kShutdown. Idempotent.
   void close();
 

@@ -82,6 +82,12 @@ Status StreamPool::reset() {
   return {};
 }
 
+void StreamPool::drop_queued() {
+  for (const StreamRef& stream : existing()) {
+    stream->drop_queued();
+  }
+}
+
 void StreamPool::close() {
   {
     const std::lock_guard lock(mutex_);

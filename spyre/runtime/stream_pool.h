@@ -46,6 +46,9 @@ class StreamPool {
   /// Recovers every poisoned stream.
   Status reset();
 
+  /// Drops what is queued on every stream (Stream::drop_queued).
+  void drop_queued();
+
   /// Drains and closes every stream; streams handed out later are born closed.
   void close();
 

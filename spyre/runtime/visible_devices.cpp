@@ -1,5 +1,7 @@
 #include "spyre/runtime/visible_devices.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <numeric>
@@ -34,7 +36,12 @@ Result<std::vector<int>> visible_devices() {
   std::vector<int> kept;
   for (const std::string& entry : split_trimmed(filter, ',')) {
     const std::optional<int> index = parse_index(entry);
-    if (index && *index >= 0 && *index < cards && std::find(kept.begin(), kept.end(), *index) == kept.end()) {
+    if (!index) {
+      return Error(ErrorKind::kInvalidArgument,
+                   fmt::format("SPYRE_DEVICES='{}' is not allowed: '{}' is no index of a card", filter, entry))
+          .try_instead("indices with commas between them, as in SPYRE_DEVICES=0,2");
+    }
+    if (*index >= 0 && *index < cards && std::find(kept.begin(), kept.end(), *index) == kept.end()) {
       kept.push_back(*index);
     }
   }

@@ -1,11 +1,20 @@
 """Says at the end of a run where the operators of PyTorch's suites were computed."""
 
 import collections
+import re
 
+import expectations
 import pytest
 import torch
 
 SUITES = ("test_device_generic.py", "test_opinfo.py")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        name = re.fullmatch(r"test_(function|inplace|out)_(.+)_spyre_(\w+)", item.name)
+        if name and expectations.takes_long(name[2], name[1], name[3]):
+            item.add_marker(pytest.mark.full)
 
 
 @pytest.fixture(autouse=True)

@@ -62,9 +62,19 @@ def skip_reason(op: str, variant: str, dtype: str) -> str | None:
     return next((group["why"] for _, group in _groups("skipped", op, variant, dtype)), None)
 
 
+def takes_long(op: str, variant: str, dtype: str) -> bool:
+    """True when only `make test-full` runs the test."""
+    return any(True for _ in _groups("long", op, variant, dtype))
+
+
 def values_are_unspecified(op: str, variant: str, dtype: str) -> bool:
     """True when only shape and dtype of the results can be compared."""
     return any(True for _ in _groups("unspecified", op, variant, dtype))
+
+
+def places_are_unspecified(op: str, variant: str, dtype: str) -> bool:
+    """True when of the results, values and their places, only the values can be compared."""
+    return any(True for _ in _groups("places", op, variant, dtype))
 
 
 def special_values_differ(op: str, variant: str, dtype: str) -> bool:

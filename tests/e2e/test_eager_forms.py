@@ -341,9 +341,6 @@ def test_indices_the_card_does_not_take_are_the_cpus():
     for index in ((one, two), (x > 0,), (one.cpu(),)):
         with fallbacks_allowed():
             assert torch.equal(x[index].cpu(), x.cpu()[tuple(i.cpu() for i in index)])
-    for index in ((one, two), (x > 0,)):
-        with pytest.raises(RuntimeError, match="more than one index tensor|a mask as index|results are unknown"):
-            x[index]
     with fallbacks_allowed():
         twice = torch.zeros(4, dtype=torch.float16, device="spyre")
         twice.index_put_((torch.tensor([1, 1]).to("spyre"),), torch.ones(2).half().to("spyre"), accumulate=True)
@@ -389,18 +386,19 @@ def test_an_operator_without_a_form_for_its_arguments_is_one_fallback():
     x = maker(torch.float32)((3, 70)).to("spyre")
     torch.spyre.reset_metrics()
     with fallbacks_allowed():
-        close(x.sort().values, x.cpu().sort().values)
-    assert counted() == {"aten::sort": 1}
+        close(torch.linalg.vector_norm(x, 3), torch.linalg.vector_norm(x.cpu(), 3))
+    assert counted() == {"aten::linalg_vector_norm": 1}
 
 
 def test_a_form_that_fails_midway_is_one_fallback_of_the_operator():
-    x = halves(3, 70)  # in which NaNs cannot be told from numbers
+    x = (torch.arange(210) % 3).view(3, 70).to(torch.int8)  # which the card moves, but does not compare
+    card = x.to("spyre")
     torch.spyre.reset_metrics()
     with fallbacks_allowed():
-        close(x.nansum(-1), x.cpu().float().nansum(-1))
-    assert counted() == {"aten::nansum": 1}
-    (reason,) = torch.spyre.metrics()["fallbacks"]["aten::nansum"]["reasons"]
-    assert reason.startswith("aten::isnan")
+        assert torch.equal(card.count_nonzero(-1).cpu(), x.count_nonzero(-1))
+    assert counted() == {"aten::count_nonzero.dim_IntList": 1}
+    (reason,) = torch.spyre.metrics()["fallbacks"]["aten::count_nonzero.dim_IntList"]["reasons"]
+    assert reason.startswith("aten::ne")
 
 
 def test_wrong_arguments_raise_what_the_cpu_raises():
@@ -416,8 +414,8 @@ def test_a_warning_names_the_callers_line():
     x = maker(torch.float32)((3, 70)).to("spyre")
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        x.sort()
-    assert [(os.path.basename(w.filename), "aten::sort" in str(w.message)) for w in seen] == [
+        torch.linalg.vector_norm(x, 3)
+    assert [(os.path.basename(w.filename), "aten::linalg_vector_norm" in str(w.message)) for w in seen] == [
         (os.path.basename(__file__), True)
     ]
 

@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
+import warnings
 
 import pytest
 import torch
+from torch_spyre import FallbackWarning
 
 
 def run(code: str, **env) -> subprocess.CompletedProcess:
@@ -140,11 +142,101 @@ print(sum("downcasting to int32" in str(w.message) for w in seen))
     assert run(code, TORCH_SPYRE_DOWNCAST_WARN="off").stdout == "0\n"
 
 
-@pytest.mark.parametrize("name, value", [("AIU_WORLD_SIZE", "99"), ("FLEX_DEVICE", "GPU"), ("SPYRE_THREADS", "many")])
-def test_malformed_settings_say_what_is_allowed_and_keep_torch_importable(name, value):
-    done = run("import torch\nprint('torch works')\ntorch.ones(2).to('spyre')", **{name: value})
-    assert "torch works" in done.stdout
-    assert f"{name}='{value}' is not allowed" in done.stderr or name == "SPYRE_THREADS"
+MALFORMED = [
+    ("AIU_WORLD_SIZE", "99"),
+    ("DXP_LX_FRAC_AVAIL", "nan"),
+    ("FLEX_DEVICE", "GPU"),
+    ("LAYOUT_SOLVER", "magic"),
+    ("LOCAL_RANK", "first"),
+    ("LX_PLANNING", "maybe"),
+    ("SENCORES", "33"),
+    ("SPYRE_CARD_MEMORY_GIB", "lots"),
+    ("SPYRE_DEVICES", "0,one"),
+    ("SPYRE_EAGER_CACHE_SIZE", "-1"),
+    ("SPYRE_THREADS", "many"),
+    ("TORCH_SPYRE_DEBUG", "loud"),
+    ("TORCH_SPYRE_FALLBACK", "maybe"),
+]
+
+
+@pytest.mark.parametrize("name, value", MALFORMED)
+def test_a_malformed_setting_is_named_once_when_the_device_is_first_used(name, value):
+    code = """
+import torch
+print("torch works", torch.ones(2).add(1).tolist())
+try:
+    torch.ones(2).to("spyre")
+except RuntimeError as error:
+    print(error)
+print(torch.spyre.show_config().count("is not allowed"))
+"""
+    done = run(code, **{name: value})
+    assert done.stderr == "" and done.stdout.startswith("torch works [2.0, 2.0]\n"), done.stderr
+    assert done.stdout.count(f"{name}='{value}' is not allowed") == 1, done.stdout
+    in_table = name != "SPYRE_DEVICES"  # a list, which the device reads
+    assert done.stdout.endswith(f"\n{in_table:d}\n"), done.stdout
+
+
+def test_malformed_settings_leave_programs_of_the_cpu_alone():
+    code = "import torch; print(torch.compile(lambda x: torch.relu(x) + 1)(torch.ones(2)).tolist())"
+    assert run(code, SENCORES="garbage", DXP_LX_FRAC_AVAIL="x", LX_PLANNING="?").stdout == "[2.0, 2.0]\n"
+
+
+WRONG = {
+    "matmul": lambda x: x @ x[:3],
+    "cat": lambda x: torch.cat([x, x[:, :3]]),
+    "add": lambda x: x + x[:3, :3],
+    "index_select": lambda x: x.index_select(0, torch.tensor([9]).to(x.device)),
+    "index": lambda x: x[torch.tensor([9]).to(x.device)],
+    "gather": lambda x: x.gather(0, torch.tensor([[9]]).to(x.device)),
+    "softmax": lambda x: x.softmax(5),
+    "sum": lambda x: x.sum(7),
+    "linear": lambda x: torch.nn.functional.linear(x, x[:, :3]),
+    "embedding": lambda x: torch.nn.functional.embedding(torch.tensor([9]).to(x.device), x),
+    "layer_norm": lambda x: torch.nn.functional.layer_norm(x, (3,)),
+    "bmm": lambda x: torch.bmm(x, x),
+    "conv": lambda x: torch.nn.functional.conv1d(x, x),
+    "scatter": lambda x: x.scatter(0, torch.tensor([[9]]).to(x.device), 1.0),
+    "topk": lambda x: x.topk(99),
+    "where": lambda x: torch.where(x > 0, x, x[:3, :3]),
+    "cumsum": lambda x: x.cumsum(4),
+}
+
+
+# Forms that decline to run: a fallback that raises, which is counted.
+DECLINED = {"gather", "scatter", "topk", "cumsum", "conv"}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_call_gets_pytorchs_error_and_nothing_else(name):
+    x = torch.arange(64.0).reshape(8, 8)
+    with pytest.raises(Exception) as expected:
+        WRONG[name](x)
+    before = torch.spyre.metrics()["fallbacks"]
+    given = torch.spyre.get_fallback_mode()
+    torch.spyre.set_fallback_mode("warn")
+    try:
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            with pytest.raises(type(expected.value)) as found:
+                WRONG[name](x.half().to("spyre"))
+    finally:
+        torch.spyre.set_fallback_mode(given)
+    said, wanted = (str(error.value).split("\n")[0].replace("Half", "Float") for error in (found, expected))
+    assert said == wanted
+    assert not [w for w in seen if issubclass(w.category, FallbackWarning)]
+    if name not in DECLINED:
+        assert torch.spyre.metrics()["fallbacks"] == before
+
+
+def test_a_fallback_that_raises_is_counted():
+    x = -torch.eye(4, device="spyre")
+    before = torch.spyre.metrics()["fallbacks"]
+    with pytest.raises(RuntimeError, match="positive-definite"):
+        torch.linalg.cholesky(x)
+    after = torch.spyre.metrics()["fallbacks"]
+    calls = [sum(entry["calls"] for entry in counts.values()) for counts in (before, after)]
+    assert calls[1] == calls[0] + 1
 
 
 def test_a_tensor_without_readable_memory_still_prints():
@@ -153,3 +245,31 @@ def test_a_tensor_without_readable_memory_still_prints():
 
     set_spyre_tensor_layout(x, SpyreTensorLayout([2, 2, 64], [64, 64, 1], DataFormats.SEN169_FP16))
     assert "unreadable" in repr(x) and x.shape == (4, 64)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x[1:].copy_(x[:-1]),
+        lambda x: x[1:].add_(x[:-1]),
+        lambda x: x[:1].expand(3).mul_(2),
+        lambda x: x[:1].expand(3).copy_(torch.arange(3.0)),
+    ],
+    ids=["copy of neighbours", "sum of neighbours", "one element thrice", "copies into one element"],
+)
+def test_writes_that_overlap_are_pytorchs_error(write):
+    x = torch.arange(8.0)
+    on_card = x.to("spyre")
+    with pytest.raises(RuntimeError, match="single memory location"):
+        write(x)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        write(on_card)
+    assert torch.equal(on_card.cpu(), x)
+
+
+def test_a_slice_written_in_place_is_not_copied_onto_itself():
+    x = torch.arange(40.0).half()
+    on_card = x.to("spyre")
+    x[10:16] *= 2
+    on_card[10:16] *= 2
+    assert torch.equal(on_card.cpu(), x)

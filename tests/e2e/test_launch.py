@@ -1,5 +1,9 @@
 """Kernels written as OpSpec text, compiled to bundles, run on the card, judged by PyTorch on the CPU."""
 
+import json
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch_spyre import _C
@@ -304,3 +308,145 @@ class TestFaults:
             _C.launch_jobplan(good, [dx, short])
             stream.synchronize()
         assert torch.equal(short.cpu(), -x)
+
+    def test_other_streams_go_on(self, prepare):
+        """Queued or waited for: what fails leaves every other stream, its data and the same plan usable."""
+        bad, good = prepare(pointwise("neg", 64, 64, 1)), prepare(pointwise("neg", 4, 64, 1))
+        x, wide = small(4, 64), small(64, 64)
+        dx, y = on_card(x), torch.empty(4, 64, dtype=torch.float16, device="spyre")
+        torch.spyre.synchronize()
+        failed, other = torch.spyre.Stream(), torch.spyre.Stream()
+        for wait in (False, True):
+            with failed, pytest.raises(RuntimeError, match="instruction 0"):
+                _C.launch_jobplan(bad, [dx, y], wait=wait)
+                failed.synchronize()
+            assert _C.stream_get_error(failed) == _C.SpyreStreamError.Shutdown
+            assert _C.stream_get_error(other) == _C.SpyreStreamError.Success
+            y.zero_()
+            with other:
+                _C.launch_jobplan(good, [dx, y])
+                other.synchronize()
+            assert torch.equal(y.cpu(), -x)
+            with other:  # the plan that failed, with tensors that fit
+                result = torch.empty(64, 64, dtype=torch.float16, device="spyre")
+                _C.launch_jobplan(bad, [on_card(wide), result])
+                other.synchronize()
+            assert torch.equal(result.cpu(), -wide)
+            assert torch.equal((dx + dx).cpu(), x + x), "eager operators of the default stream"
+            _C._reset_device(0)
+
+
+class TestPlans:
+    def plan(self, directory, *commands):
+        """A SpyreCode directory with these commands and an image of zeros."""
+        folder = directory / "spyreCodeDir"
+        folder.mkdir()
+        preparation = [
+            {"command": "Allocate", "properties": {"size": "1024"}},
+            {"command": "InitTransfer",
+             "properties": {"init_bin_file": "init_binary.bin", "dev_ptr": str(7 << 34), "size": "1024"}},
+        ]  # fmt: skip
+        code = {"JobPreparationPlan": preparation, "JobExecPlan": list(commands)}
+        (folder / "spyrecode.json").write_text(json.dumps(code))
+        (folder / "init_binary.bin").write_bytes(bytes(1024))
+        return _C.prepare_kernel(str(folder))
+
+    def fetch(self, pointer: int, size: int = 128):
+        properties = {"dirn": "true", "host_handle": "out", "dev_ptr": str(pointer), "size": str(size)}
+        return {"command": "DataTransfer", "properties": properties}
+
+    def test_bytes_of_a_tensor_go_to_the_host(self, tmp_path):
+        plan = self.plan(tmp_path, self.fetch((1 << 34) + 128))
+        assert (plan.num_steps(), plan.get_step_type(0), plan.get_step_stream_role(0)) == (1, "D2H", "Dev")
+        x, y = on_card(small(128)), on_card(small(128, seed=1))
+        torch.spyre.synchronize()
+        torch.spyre.reset_metrics()
+        _C.launch_jobplan(plan, [x, y])
+        torch.spyre.synchronize()
+        assert torch.spyre.metrics()["bytes_to_host"] == 128 and torch.spyre.metrics()["launches"] == 0
+        with pytest.raises(RuntimeError, match="D2H tensor-segment lookup out of range"):
+            _C.launch_jobplan(plan, [x])
+        with pytest.raises(RuntimeError, match="D2H transfer out of bounds"):
+            _C.launch_jobplan(plan, [x, on_card(small(64))])
+
+    def test_the_host_may_compute_and_nothing_else(self, tmp_path):
+        hcm = {"vdci": {}, "senConstants": []}
+        properties = {"ihandle": "", "ishape": ["0"], "ohandle": "o", "size": "64", "hcm": hcm}
+        plan = self.plan(tmp_path, {"command": "ComputeOnHost", "properties": properties})
+        _C.launch_jobplan(plan, [on_card(small(64))])
+        torch.spyre.synchronize()
+
+
+class TestSymbolicArgs:
+    ADDRESS, DIMENSION = _C.SymbolicArgKind.kAddress, _C.SymbolicArgKind.kDimension
+
+    def test_its_fields(self):
+        arg = _C.SymbolicArg(kind=self.ADDRESS, tensor_id=1)
+        assert (arg.kind, arg.tensor_id, arg.dim_index, arg.value) == (self.ADDRESS, 1, -1, -1)
+        assert repr(arg) == "SymbolicArg(kind=kAddress, tensor_id=1, dim_index=-1, value=-1)"
+        arg = _C.SymbolicArg(self.DIMENSION, 0, dim_index=2, value=48)
+        assert (arg.kind, arg.dim_index, arg.value) == (self.DIMENSION, 2, 48)
+
+    def test_they_say_which_tensor_is_which_parameter(self, prepare):
+        plan = prepare(pointwise("neg", 4, 64, 1))
+        x, y = on_card(small(4, 64)), torch.zeros(4, 64, dtype=torch.float16, device="spyre")
+        _C.launch_jobplan(plan, [y, x], [_C.SymbolicArg(self.ADDRESS, 1), _C.SymbolicArg(self.ADDRESS, 0)])
+        assert torch.equal(y.cpu(), -small(4, 64))
+        with pytest.raises(RuntimeError, match="found 1 symbolic arguments, allowed: 2"):
+            _C.launch_jobplan(plan, [x, y], symbolic_args=[_C.SymbolicArg(self.ADDRESS, 0)])
+        with pytest.raises(RuntimeError, match=r"tensor_id=5 out of range \[0, 2\)"):
+            _C.launch_jobplan(plan, [x, y], symbolic_args=[_C.SymbolicArg(self.ADDRESS, 5)] * 2)
+        with pytest.raises(RuntimeError, match="is an extent, the kernel .* takes an address"):
+            _C.launch_jobplan(plan, [x, y], symbolic_args=[_C.SymbolicArg(self.DIMENSION, 0, 0)] * 2)
+
+    def test_their_values(self):
+        x, y = on_card(small(4, 64)), on_card(small(4, 64))
+        one, two = (_C._resolve_symbolic_args([t], [_C.SymbolicArg(self.ADDRESS, 0)])[0] for t in (x, y))
+        assert one != two
+        args = [_C.SymbolicArg(self.ADDRESS, 1), _C.SymbolicArg(self.ADDRESS, 0), _C.SymbolicArg(self.DIMENSION, 1, 1)]
+        assert _C._resolve_symbolic_args([x, y], args) == [two, one, 64]
+
+
+def test_a_failed_launch_leaves_other_streams_usable():
+    code = """
+import torch
+table = torch.arange(64.0, dtype=torch.float16).reshape(8, 8).to("spyre")
+look_up = torch.compile(lambda t, i: t.index_select(0, i))
+good, bad = (torch.tensor([i], device="spyre") for i in (3, 99))
+assert look_up(table, good).tolist() == [[24.0 + i for i in range(8)]]
+failed = torch.spyre.Stream()
+with failed:
+    look_up(table, bad)
+    for f in (torch.exp, torch.neg, torch.abs):  # kernels whose programs are first loaded behind the failure
+        try:
+            f(table)
+        except RuntimeError as error:
+            assert "fault" in str(error).lower() or "core" in str(error), error
+try:
+    failed.synchronize()
+    raise SystemExit("the failure was lost")
+except RuntimeError as error:
+    pass
+assert (-table).abs().equal(table) and look_up(table, good).shape == (1, 8)
+assert torch.equal(table.neg().exp().cpu() >= 0, torch.ones(8, 8, dtype=torch.bool))
+with torch.spyre.Stream():
+    assert (table + table)[1, 1].item() == 18
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_argument_without_memory_is_refused_before_anything_runs(tmp_path):
+    _C.write_bundle(pointwise("neg", 2, 64, 1), str(tmp_path))
+    plan = _C.prepare_kernel(str(tmp_path / "spyreCodeDir"))
+    x, y = (torch.ones(2, 64, dtype=torch.float16, device="spyre") for _ in range(2))
+    y.untyped_storage().resize_(0)
+    with pytest.raises(RuntimeError, match="no memory"):
+        _C.launch_jobplan(plan, [x, y], wait=True)
+    with pytest.raises(RuntimeError, match="no memory"):
+        _C.launch_jobplan(plan, [x, torch.empty(0, 64, dtype=torch.float16, device="spyre")], wait=True)
+    y.untyped_storage().resize_(256)
+    _C.launch_jobplan(plan, [x, y], wait=True)
+    assert torch.equal(y.cpu(), -x.cpu())

@@ -61,7 +61,7 @@ def test_tensors_in_every_worked_layout_come_back(size, order, device_size, stri
     x = torch.randn(size).half().to("spyre").cpu()  # values the card holds exactly
     y = x.to("spyre", device_layout=make(size, order))
     assert y.device_tensor_layout().device_size == device_size
-    torch.testing.assert_close(y.cpu(), x, rtol=0, atol=6e-5)  # subnormal halves come back halved (ADR 0002)
+    assert torch.equal(y.cpu(), x)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import pytest
 import torch
 
 
@@ -121,6 +122,57 @@ keep[0].copy_(torch.zeros(1000, 1000), non_blocking=True)
 print("bye")
 """
     assert run(code) == "bye"
+
+
+ENDINGS = {
+    "a whole script": "",
+    "an exception": "raise SystemExit(0)",
+    "a thread": "t = threading.Thread(target=queue); t.start()",
+    "a thread that nobody waits for": "t = threading.Thread(target=asleep, daemon=True); t.start(); queued.wait()",
+    "os._exit": "import os, sys; sys.stdout.flush(); os._exit(0)",
+    "several cards": "queue(1); queue(2)",
+    "another stream": "s = torch.spyre.Stream()\nwith s: queue()\ntorch.spyre.current_stream().wait_stream(s)",
+    "a failed launch": "s = torch.spyre.Stream()\nwith s: poison()\nqueue()",
+    "a forked child": "import os; pid = os.fork()\nif pid: assert os.waitpid(pid, 0)[1] == 0",
+    "a child that raises": "import os; pid = os.fork()\nif not pid: raise SystemExit(0)\nassert os.wait()[1] == 0",
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_process_ends_with_kernels_queued(ending):
+    code = f"""
+import threading, time, torch
+x = [torch.ones(256, 256, dtype=torch.float16).to(f"spyre:{{i}}") for i in range(3)]
+def queue(card=0):
+    for _ in range(20):
+        y = x[card] @ x[card]
+queued = threading.Event()
+def asleep():
+    queue()
+    queued.set()
+    time.sleep(1000)
+def poison():
+    torch.index_select(x[0], 0, torch.tensor([0], device="spyre"))
+queue()
+print("bye", flush=True)
+{ENDINGS[ending]}
+"""
+    assert set(run(code, AIU_WORLD_SIZE="3").split("\n")) == {"bye"}
+
+
+def test_work_after_the_end_is_refused_not_lost():
+    code = """
+import atexit
+def late():
+    try:
+        torch.ones(2, device="spyre")
+    except RuntimeError as error:
+        print("shut down" in str(error))
+atexit.register(late)
+import torch
+torch.ones(2, device="spyre")
+"""
+    assert run(code) == "True"
 
 
 def test_methods_generated_for_the_device_exist():

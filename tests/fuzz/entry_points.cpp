@@ -9,6 +9,7 @@
 #include "spyre/device/exec/checked_run.h"
 #include "spyre/device/exec/memory_shape.h"
 #include "spyre/device/exec/test_memory.h"
+#include "spyre/driver/compile.h"
 #include "spyre/opspec/text.h"
 #include "spyre/program/bundle_text.h"
 #include "spyre/program/fields.h"
@@ -69,8 +70,9 @@ void run(const program::DeviceProgram& program) {
 }
 
 constexpr std::array kTargets = {
-    Target{"bundle_text", bundle_text}, Target{"sdsc", sdsc},     Target{"launch_spec", launch_spec},
-    Target{"opspec", opspec},           Target{"bundle", bundle},
+    Target{"bundle_text", bundle_text, 1500}, Target{"sdsc", sdsc, 1500},
+    Target{"launch_spec", launch_spec, 1500}, Target{"opspec", opspec, 1500},
+    Target{"bundle", bundle, 1500},           Target{"graph", graph, 400},
 };
 
 }  // namespace
@@ -112,6 +114,16 @@ void opspec(std::string_view text) {
   }
 }
 
+void graph(std::string_view text) {
+  Result<Graph> parsed = parse_graph(text, "fuzz.ir");
+  if (!parsed.ok()) {
+    return;
+  }
+  if (const auto compiled = compile(std::move(parsed).value()); compiled.ok()) {
+    (void)program::read_program(compiled.value().bundle.files).ok();
+  }
+}
+
 void bundle(std::string_view text) {
   const auto program = program::read_program(split_files(text));
   if (program.ok()) {
@@ -119,15 +131,22 @@ void bundle(std::string_view text) {
   }
 }
 
-std::vector<std::string> seeds(std::string_view target, const std::string& opspec_corpus) {
+std::vector<std::string> seeds(std::string_view target, const std::string& corpus) {
+  constexpr size_t kLargestGraph =
+      4096;  // whole layers take long to compile, and have no loops that these lack
   std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(opspec_corpus)) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(corpus + (target == "graph" ? "/graphs" : "/opspec"))) {
     paths.push_back(entry.path());
   }
   std::sort(paths.begin(), paths.end());
   std::vector<std::string> out;
   for (const auto& path : paths) {
     const std::string text = read_text(path).value();
+    if (target == "graph") {
+      if (text.size() <= kLargestGraph) out.push_back(text);
+      continue;
+    }
     if (target == "opspec") {
       out.push_back(text);
       continue;

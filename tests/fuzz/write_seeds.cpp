@@ -1,4 +1,4 @@
-// Writes the inputs that fuzzing starts from: `write_seeds <opspec corpus> <directory>`, one folder per
+// Writes the inputs that fuzzing starts from: `write_seeds <tests/corpus> <directory>`, one folder per
 // target.
 #include <cstdio>
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::fprintf(stderr, "usage: %s <opspec corpus> <directory>\n", argv[0]);
+    std::fprintf(stderr, "usage: %s <tests/corpus> <directory>\n", argv[0]);
     return 1;
   }
   for (const spyre::fuzz::Target& target : spyre::fuzz::targets()) {

@@ -4,6 +4,7 @@ It shares nothing with the compiler: floating values are computed in float32, ev
 node is run by spelling out all of its loop points at once. Slow, plain, and meant to be obviously right.
 """
 
+import os
 import re
 from dataclasses import dataclass, field
 
@@ -54,7 +55,7 @@ _PLAIN = {
     "logical_xor": torch.ne,
     "truediv": torch.true_divide,
 }
-_WITH_CONSTANTS = ("clamp", "softplus", "gelu", "gelu_tanh", "silu", "layernormscale", "layernormnorm")
+_WITH_CONSTANTS = ("checked_index", "clamp", "softplus", "gelu", "gelu_tanh", "silu", "layernormscale", "layernormnorm")
 _REDUCTIONS = ("sum", "mean", "max", "min", "prod", "dot", "exx2", "any", "argmax", "argmin")
 
 
@@ -186,6 +187,9 @@ def _round(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 def _pointwise(op: str, args: list[torch.Tensor], k: dict[str, float]) -> torch.Tensor:
     if op in _COMPARISONS:
         return _COMPARISONS[op](*args)
+    if op == "checked_index":
+        assert bool(((args[0] >= 0) & (args[0] < k["size"])).all()), f"an index outside of 0 to {k['size']:.0f}"
+        return args[0]
     if op == "clamp":
         return args[0].clamp(k.get("min"), k.get("max"))
     if op == "softplus":
@@ -266,6 +270,7 @@ def _run_node(graph: Graph, node: Node, memory: dict[str, torch.Tensor]) -> None
             values[target] = _round(values[value], _TYPES[dtype])
         else:
             call, attributes = _attributes(rest)
+            call = call.split(" : ")[0]  # a product may say that its result is wider
             op, *operands = call.split()
             args = [values[o] for o in operands]
             if op.startswith("reduce."):
@@ -338,5 +343,7 @@ class EvaluatedKernel:
                 view = memory[name].as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
                 tensor.copy_(view.to(tensor.dtype))
 
-    def save(self, directory: str) -> None:
-        pass
+    def save(self, directory: str, graph: str) -> None:
+        os.makedirs(directory, exist_ok=True)
+        with open(os.path.join(directory, "graph.ir"), "w") as file:
+            file.write(graph)

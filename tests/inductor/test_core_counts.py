@@ -53,7 +53,7 @@ class OnEveryCoreCount:
         largest = other[other.isfinite()].abs().max().item() if other.isfinite().any() else 0.0
         torch.testing.assert_close(one, other, rtol=0, atol=2 * LAST_PLACE * largest, equal_nan=True)
 
-    def save(self, directory) -> None:
+    def save(self, directory, text) -> None:
         pass
 
     def plan(self):

@@ -77,3 +77,15 @@ def test_compiling_leaves_inductor_as_it_was(compiled):
     before = dict(lowerings), config.save_config_portable(), dict(torch._prims_common._computation_dtype_map)
     torch.compile(lambda x: x + 1)(torch.ones(4, 64, dtype=torch.float16, device="spyre"))
     assert before == (dict(lowerings), config.save_config_portable(), torch._prims_common._computation_dtype_map)
+
+
+def test_pointwise_operators_ask_is_gpu_where_to_run():
+    from torch._inductor import lowering
+
+    assert "is_gpu(" in inspect.getsource(lowering.make_pointwise)
+
+
+def test_floats_become_tensors_by_a_table_of_operators():
+    from torch.fx.passes import _tensorify_python_scalars as tensorify
+
+    assert tensorify.SUPPORTED_OPS[torch.ops.aten.gt.Scalar] is torch.ops.aten.gt.Tensor

@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.inductor import harness
 from tests.inductor.harness import assert_near
 
 H = torch.float16
@@ -95,9 +96,11 @@ def test_an_operator_the_compiler_refuses_runs_on_the_cpu(both):
 
 
 def test_a_refused_operator_of_several_results_runs_on_the_cpu(both):
-    # The second places the largest in their windows.
-    fallbacks = ["aten::max_pool2d_with_indices", "aten::sub.Tensor"] if both.on_card else []
-    both.check(lambda x: torch.nn.functional.max_pool2d(x, 2), torch.randn(1, 64, 8, 8), fallbacks=fallbacks)
+    both.check(lambda x: torch.frexp(x)[0] * 2, torch.randn(4, 64), fallbacks=["aten::frexp.Tensor_out"])
+
+
+def test_the_largest_of_windows_stay_on_the_card(both):
+    both.check(lambda x: torch.nn.functional.max_pool2d(x, 2), torch.randn(1, 64, 8, 8))
 
 
 @pytest.mark.parametrize("shape", [(128,), (2, 100), (3, 64, 5)])
@@ -272,6 +275,30 @@ def test_a_hint_travels_to_the_node(both):
     x = name_tensor_dims(half(48, 64).to("spyre"), ["HINTED_M", "HINTED_K"])
     torch.compile(f)(x, half(64, 128).to("spyre"))
     assert "hint={p0: 8}" in both.text
+
+
+def test_a_hint_that_cannot_be_followed_is_refused_and_nothing_else(monkeypatch, caplog):
+    import torch_spyre
+    from torch_spyre import diagnostics
+    from torch_spyre._inductor.hints import declare_tensor_dim, name_tensor_dims, spyre_hint
+
+    harness.use_compiler(monkeypatch)
+    declare_tensor_dim("REFUSED_M", 512)
+
+    def add(x):
+        with spyre_hint(work_div={"REFUSED_M": 7}):
+            return x + 1
+
+    x = half(512, 64)
+    torch.spyre.reset_metrics()
+    on_card = name_tensor_dims(x.to("spyre"), ["REFUSED_M", "K"])
+    assert_near(torch.compile(add)(on_card), x + 1)
+    assert not torch.spyre.metrics()["fallbacks"]
+    assert diagnostics.compilations()[-1]["refused"] == []
+    (plan,) = [p for p in torch_spyre.explain() if p["refused_hints"]]
+    (refused,) = plan["refused_hints"]
+    assert (refused["loop"], refused["split"]) == ("p0", 7) and "try p0=8" in refused["reason"]
+    assert any("work_div hint p0=7" in record.getMessage() for record in caplog.records)
 
 
 def test_a_tiling_hint_is_said_to_change_nothing(compiled, caplog):

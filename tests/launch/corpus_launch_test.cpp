@@ -7,7 +7,7 @@
 
 #include <random>
 
-#include "spyre/codegen/superdsc/bundle.h"
+#include "spyre/codegen/superdsc/save_bundle.h"
 #include "spyre/device/exec/interpreter.h"
 #include "spyre/device/exec/test_memory.h"
 #include "spyre/opspec/text.h"

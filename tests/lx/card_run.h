@@ -25,6 +25,7 @@ class LoadedKernel {
     first_ = tensors_.size();
     for (size_t i = 0; i < compiled.arguments.size(); ++i) {
       const KernelArgument& a = compiled.arguments[i];
+      if (a.role == KernelArgument::Role::kConstant) continue;  // they come last, and the plan makes them
       tensors_.push_back({card.allocate(a.layout.byte_size().value()).value(), a.size});
       if (a.role != KernelArgument::Role::kOutput) send(i);
     }

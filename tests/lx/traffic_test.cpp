@@ -94,7 +94,7 @@ TEST(Layers, MoveLittleMoreThanTheyMust) {
     for (const bool keep_sums : {true, false}) {
       const CompiledGraph compiled = compile(graph, {.keep_sums = keep_sums}).value();
       const exec::Traffic traffic = traffic_of(compiled);
-      const auto least = static_cast<double>(compulsory_bytes(compiled.graph).count());
+      const auto least = static_cast<double>(compulsory_bytes(compiled.graph).value().count());
       EXPECT_LE(static_cast<double>(traffic.hbm_read + traffic.hbm_written) / least,
                 keep_sums ? bound.kept : bound.free)
           << bound.name;

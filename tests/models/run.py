@@ -48,8 +48,11 @@ def _train(model, inputs) -> dict[str, torch.Tensor]:
     # Dropout would draw other numbers than the judge's; everything else is as in training.
     model.train()
     for module in model.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = 0.0
+        for name, value in list(vars(module).items()):
+            if isinstance(value, float) and (
+                name.endswith(("dropout", "layerdrop")) or isinstance(module, torch.nn.Dropout)
+            ):
+                setattr(module, name, 0.0)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     loss = model(**inputs).loss
     loss.backward()

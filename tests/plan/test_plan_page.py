@@ -14,6 +14,7 @@ from selenium.webdriver.common.by import By
 ROOT = Path(__file__).resolve().parents[2]
 SOFTMAX = ROOT / "tests/corpus/graphs/softmax_columns.ir"
 LAYER = ROOT / "tests/corpus/layers/granite_layer.ir"
+GRAPHS = sorted((ROOT / "tests/corpus").glob("*/*.ir"))
 
 
 def find_tool() -> Path:
@@ -43,6 +44,24 @@ class TestFacts:
         assert sum(b["saves"] for b in plan["buffers"] if b["place"] == "lx") == plan["saved"]
         assert plan["saved"] <= plan["bound"] <= plan["at_stake"]
         assert plan["compulsory"] <= plan["moved"]
+
+    @pytest.mark.parametrize("options", [(), ("--capacity", 65536), ("--cores", 1, "--no-clones")], ids=str)
+    @pytest.mark.parametrize("path", GRAPHS, ids=lambda p: f"{p.parent.name}/{p.stem}")
+    def test_no_plan_beats_its_bounds(self, path, options):
+        plan = plan_of(path, *options)
+        assert plan["compulsory"] <= plan["moved"]
+        assert plan["saved"] <= plan["bound"] <= plan["at_stake"]
+        assert not plan["optimal"] or plan["bound"] == plan["saved"]
+
+    def test_a_hint_that_cannot_be_followed_is_part_of_the_plan(self, tmp_path):
+        text = SOFTMAX.read_text()
+        head = next(line for line in text.splitlines() if line.strip().startswith("node "))
+        (tmp_path / "hinted.ir").write_text(text.replace(head, head.replace(" {", " hint={p1: 7} {"), 1))
+        plan = plan_of(tmp_path / "hinted.ir")
+        (refused,) = plan["refused_hints"]
+        assert (refused["loop"], refused["split"]) == ("p1", 7) and "not a legal split" in refused["reason"]
+        assert "refused  " in spyre_plan(tmp_path / "hinted.ir").stdout
+        assert {**plan, "refused_hints": []} == plan_of(SOFTMAX)
 
     def test_whoever_is_not_in_lx_says_why_and_what_it_costs(self):
         off = [b for b in plan_of(LAYER)["buffers"] if b["place"] == "hbm"]

@@ -3,6 +3,7 @@
     eager      called operator by operator, the card gives what PyTorch gives on the CPU, up to rounding
     compiled   through torch.compile, called twice, likewise
     bits       eager and compiled are the same bits, where both ran on the card alone
+    replay     what torch.compile saved, run by spyre-run, computes the same bytes
     settings   how many cores there are, and where buffers lie, changes no result
     checked    the checker, which looks at every launch, finds no broken rule (in a process where it is on)
 """
@@ -13,6 +14,7 @@ from dataclasses import asdict, dataclass
 import torch
 import torch_spyre
 
+from tests.programs import replay
 from tests.programs.program import Program
 from tests.programs.rounding import slack
 from tests.programs.values import LIMIT
@@ -62,15 +64,16 @@ def run(program: Program, calls: int, compiled: bool) -> Run:
     return Run(found, fallbacks=tuple(sorted(torch.spyre.metrics()["fallbacks"])))
 
 
-def first_difference(name: str, found, expected, allowed, lenient: bool) -> str:
-    """Empty if there is none; `lenient` where 16-bit values left the range both formats have."""
+def first_difference(name: str, found, expected, allowed, lenient: bool, overflows: bool = False) -> str:
+    """Empty if there is none; `lenient` where 16-bit values left the range both formats have, `overflows` where
+    arithmetic made infinities of them, for which the card has the symbol of NaN."""
     if found.shape != expected.shape or found.dtype != expected.dtype:
         return f"{name}: {found.dtype}{list(found.shape)}, expected {expected.dtype}{list(expected.shape)}"
     f, e = found.double(), expected.double()
     good = (f == e) | (f.isnan() & e.isnan()) | ((f - e).abs() <= allowed)
     if lenient:
         good |= e.isnan()  # infinities that meet; the card's large numbers are numbers
-        good |= (e.abs() > LIMIT.get(expected.dtype, 6.0e4)) & ~f.isnan()
+        good |= (e.abs() > LIMIT.get(expected.dtype, 6.0e4)) & (~f.isnan() | (e.isinf() & overflows))
     if bool(good.all()):
         return ""
     wrong = (~good).nonzero()
@@ -87,7 +90,7 @@ def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
     return bool((((x == y) & (x.signbit() == y.signbit())) | (x.isnan() & y.isnan())).all())
 
 
-JUDGES = ("eager", "compiled", "bits", "settings")
+JUDGES = ("eager", "compiled", "bits", "replay", "settings")
 
 
 class Judgement:
@@ -100,7 +103,7 @@ class Judgement:
             self._checked()
             return
         self.expected = program.run("cpu", calls=self.calls)
-        self.allowed, self.lenient = slack(program, self.calls, self.expected)
+        self.allowed, self.lenient, self.overflows = slack(program, self.calls, self.expected)
         eager = self._against_cpu("eager", run(program, self.calls, compiled=False)) if "eager" in judges else Run()
         compiled = Run()
         if set(judges) - {"eager"}:
@@ -109,8 +112,16 @@ class Judgement:
             return
         if "bits" in judges and eager.values is not None and not eager.fallbacks and not compiled.fallbacks:
             self._same_bits("bits", "compiled", compiled, "eager", eager)
+        if "replay" in judges:
+            self._replay()
         if "settings" in judges and setting:
             self._settings(setting, compiled)
+
+    def _replay(self) -> None:
+        with replay.replayed() as differences:
+            again = run(self.program, 1, compiled=True)
+        for text in ([again.error] if again.error else differences)[:1]:
+            self._fail("replay error" if again.error or text.startswith("error") else "replay wrong", text)
 
     def _checked(self) -> None:
         for compiled in (False, True):
@@ -127,7 +138,7 @@ class Judgement:
             self._fail(f"{kind} error", found.error, setting)
             return found
         for name, f, e, allowed in zip(self.program.names, found.values, self.expected, self.allowed, strict=True):
-            if text := first_difference(name, f, e, allowed, self.lenient):
+            if text := first_difference(name, f, e, allowed, self.lenient, self.overflows):
                 self._fail(f"{kind} wrong", text, setting)
                 break
         return found

@@ -44,6 +44,7 @@ class Rounding(TorchDispatchMode):
         super().__init__()
         self.random = None if seed is None else torch.Generator().manual_seed(seed)
         self.beyond = False  # a 16-bit value was outside of what both formats hold
+        self.overflows = False  # arithmetic made it so: the card has one symbol for NaN and infinity
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         if self.random is not None:
@@ -72,6 +73,8 @@ class Rounding(TorchDispatchMode):
 
     def _see(self, name: str, t: torch.Tensor) -> None:
         self.beyond = self.beyond or is_beyond(t)
+        grows = name not in _MOVES and name not in ("add", "add_", "sub", "sub_", "rsub", "_to_copy")
+        self.overflows = self.overflows or (grows and t.dtype in LIMIT and bool(t.isinf().any()))
         if self.random is None or name in _MOVES or 0 in t.stride():
             return
         value = t.double()
@@ -86,8 +89,9 @@ class Rounding(TorchDispatchMode):
         t.copy_(torch.where(off & value.isfinite(), value * (1 + STEP[t.dtype] * noise), value).to(t.dtype))
 
 
-def slack(program, calls: int, expected: list[torch.Tensor]) -> tuple[list[torch.Tensor], bool]:
-    """By value of `program.names`: how far each element may be off; and whether anything left the formats' range."""
+def slack(program, calls: int, expected: list[torch.Tensor]) -> tuple[list[torch.Tensor], bool, bool]:
+    """By value of `program.names`: how far each element may be off; whether anything left the formats' range; and
+    whether it did so by arithmetic."""
     spread = [torch.zeros(e.shape, dtype=torch.float64) for e in expected]
     with Rounding(None) as watch:
         program.run("cpu", calls=calls)
@@ -105,4 +109,4 @@ def slack(program, calls: int, expected: list[torch.Tensor]) -> tuple[list[torch
         step = STEP.get(e.dtype, 0)
         size = e.double().abs().nan_to_num(0, posinf=0)
         allowed.append(4 * torch.maximum(s, s.mean()) + 4 * step * size + step / 2)
-    return allowed, watch.beyond or any(is_beyond(i.base()) for i in program.inputs)
+    return allowed, watch.beyond or any(is_beyond(i.base()) for i in program.inputs), watch.overflows

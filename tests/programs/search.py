@@ -70,6 +70,7 @@ class Search:
             "eager": ["eager"],
             "compiled": ["compiled"],
             "bits": ["eager", "compiled", "bits"],
+            "replay": ["compiled", "replay"],
             "settings": ["compiled", "settings"],
             "checked": ["checked"],
         }.get(judge)

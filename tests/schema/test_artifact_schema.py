@@ -50,9 +50,36 @@ def test_schemas_are_themselves_valid(path):
 @pytest.mark.parametrize("kernel", CORPUS, ids=lambda p: p.stem)
 def test_written_artifacts_follow_the_schema(kernel, options, tmp_path):
     written = sorted(write(kernel, tmp_path, *options).rglob("*.json"))
-    assert {schema_of(path) for path in written} == {"sdsc", "launch_spec", "symbol_kinds", "spyrecode"}
+    assert {schema_of(path) for path in written} == {
+        "sdsc",
+        "launch_spec",
+        "manifest",
+        "symbol_kinds",
+        "spyrecode",
+    }
     for path in written:
         validator(schema_of(path)).validate(json.loads(path.read_text()))
+
+
+@needs_writer
+@pytest.mark.parametrize("graph", sorted((ROOT / "tests/corpus/graphs").glob("*.ir")), ids=lambda p: p.stem)
+def test_compiled_graphs_follow_the_schema(graph, tmp_path):
+    subprocess.run([WRITER.parent / "spyre-compile", graph, "-o", tmp_path / "k"], check=True, capture_output=True)
+    for path in sorted((tmp_path / "k").rglob("*.json")):
+        validator(schema_of(path)).validate(json.loads(path.read_text()))
+
+
+def test_a_constant_has_a_fill_and_nothing_else_has_one():
+    layout = {"device_size": [1, 64], "stride_map": [-1, -1], "device_dtype": "SEN169_FP16"}
+    layout["element_arrangement"] = "STANDARD"
+    arg = {"arg_index": 0, "role": "constant", "shape": [], "dtype": "float16", "layout": layout}
+    spec = {"version": 1, "kernel_name": "k", "pool_size": 0, "bundle_symbolic_args": True}
+    check = validator("launch_spec")
+    for start in (1.5, -0.0, "nan", "-inf"):
+        check.validate({**spec, "args": [{**arg, "fill": {"start": start, "step": 0.0}}]})
+    assert not check.is_valid({**spec, "args": [arg]})
+    assert not check.is_valid({**spec, "args": [{**arg, "fill": {"start": "one", "step": 0}}]})
+    assert not check.is_valid({**spec, "args": [{**arg, "role": "input", "fill": {"start": 1, "step": 0}}]})
 
 
 def spoiled(document):

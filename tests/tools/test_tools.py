@@ -128,7 +128,10 @@ class TestExitCodes:
     def test_3_is_a_fault_of_the_card(self, bundle):
         # Core 1 starts far behind its tensor: a well-formed program that leaves its memory.
         directory = bundle("abs")
-        damage_image(directory, b"arith.constant 256 : index", b"arith.constant 9984: index")
+        before, after = b"arith.constant 256 : index", b"arith.constant 9984: index"
+        damage_image(directory, before, after)
+        mlir = directory / "bundle.mlir"
+        mlir.write_bytes(mlir.read_bytes().replace(before, after))
         assert "core 1, address" in tool("spyre-run", directory, code=3).stderr
 
 
@@ -160,3 +163,149 @@ class TestInspect:
         directory = bundle("abs")
         (directory / "sdsc_0.json").write_text("{")
         assert "sdsc_0.json" in tool("spyre-inspect", directory, code=2).stderr
+
+
+GRAPHS = ROOT / "tests" / "corpus" / "graphs"
+SCALED = """graph scaled {
+  input x : float16[4, 100] stride=[100, 1]
+  buffer y : float16[4, 100] stride=[100, 1]
+  node y (p0: 4, p1: 100) {
+    v0 = load x[100*p0 + p1]
+    v1 = constant 1.5 : float16
+    v2 = add v0 v1
+    store y[100*p0 + p1] v2
+  }
+  return y
+}
+"""
+
+
+class TestConstants:
+    def test_they_come_with_the_bundle(self, tmp_path):
+        (tmp_path / "scaled.ir").write_text(SCALED)
+        tool("spyre-compile", tmp_path / "scaled.ir", "-o", tmp_path / "k")
+        np.save(tmp_path / "x.npy", np.zeros((4, 100), np.float16))
+        tool("spyre-run", tmp_path / "k", "-i", f"0={tmp_path}/x.npy", "-o", tmp_path / "out")
+        assert (np.load(tmp_path / "out" / "arg_1.npy") == 1.5).all()
+        assert "constant 1.5" in tool("spyre-inspect", tmp_path / "k").stdout
+        assert "no such input" in tool("spyre-run", tmp_path / "k", "-i", f"2={tmp_path}/x.npy", code=1).stderr
+
+
+class TestWriting:
+    """-o takes nothing from anybody."""
+
+    @pytest.mark.parametrize(
+        "name, source", [("spyre-bundle", CORPUS / "abs.opspec"), ("spyre-compile", GRAPHS / "softmax.ir")]
+    )
+    def test_a_folder_of_someone_else_is_left_alone(self, name, source, tmp_path):
+        mine = tmp_path / "k" / "notes.txt"
+        mine.parent.mkdir()
+        mine.write_text("mine")
+        refused = tool(name, source, "-o", tmp_path / "k", code=1).stderr
+        assert "notes.txt" in refused and "--force" in refused
+        assert os.listdir(tmp_path / "k") == ["notes.txt"]
+        tool(name, source, "-o", tmp_path / "k", "--force")
+        assert mine.read_text() == "mine" and (tmp_path / "k" / "bundle.mlir").exists()
+        tool(name, source, "-o", tmp_path / "k")  # now it carries a manifest
+        tool("spyre-run", tmp_path / "k")
+        assert sorted(os.listdir(tmp_path)) == ["k"] and mine.read_text() == "mine"
+
+    def test_the_current_folder_stays_the_same_folder(self, tmp_path):
+        before = tmp_path.stat().st_ino
+        subprocess.run([TOOLS / "spyre-bundle", CORPUS / "abs.opspec", "-o", "."], cwd=tmp_path, check=True)
+        assert tmp_path.stat().st_ino == before and (tmp_path / "manifest.json").exists()
+
+    def test_a_file_is_no_folder(self, tmp_path):
+        (tmp_path / "k").write_text("mine")
+        assert "allowed: a folder" in tool("spyre-bundle", CORPUS / "abs.opspec", "-o", tmp_path / "k", code=1).stderr
+        assert (tmp_path / "k").read_text() == "mine"
+
+
+class TestOneTruth:
+    """What runs is the image; a part beside it that says something else is an error that names both."""
+
+    def refusal(self, directory: Path) -> str:
+        said = tool("spyre-run", directory, code=2).stderr
+        assert said == tool("spyre-inspect", directory, code=2).stderr
+        return said
+
+    @pytest.mark.parametrize(
+        "part", ["sdsc_0.json", "bundle.mlir", "spyreCodeDir/launch_spec.json", "symbol_kinds.json"]
+    )
+    def test_an_edited_part(self, bundle, part):
+        directory = bundle("abs")
+        edited = directory / part
+        old, new = ('"arg_index":0', '"arg_index":1') if part == "symbol_kinds.json" else ("abs", "neg")
+        text = edited.read_text()
+        edited.write_text(text.replace(old, new) if old in text else text + "\n")
+        said = self.refusal(directory)
+        assert part.split("/")[-1] in said and "init_binary.bin" in said
+
+    def test_parameters_of_the_job(self, bundle):
+        directory = bundle("broadcast_add")
+        plan = directory / "spyreCodeDir" / "spyrecode.json"
+        text = plan.read_text()
+        assert '"arg_index":0' in text.replace(" ", "")
+        plan.write_text(
+            text.replace('"arg_index":0', '"arg_index":9', 1).replace('"arg_index": 0', '"arg_index": 9', 1)
+        )
+        assert "spyrecode.json" in self.refusal(directory)
+
+    def test_a_missing_part_and_one_too_many(self, bundle):
+        directory = bundle("softmax")
+        moved = (directory / "sdsc_1.json").rename(directory / "sdsc_17.json")
+        assert "sdsc_1.json" in self.refusal(directory)
+        (directory / "sdsc_1.json").write_text(moved.read_text())
+        assert "sdsc_17.json" in self.refusal(directory)
+        moved.unlink()
+        tool("spyre-run", directory)
+
+    def test_the_code_directory_alone_is_whole(self, bundle, tmp_path):
+        (bundle("abs") / "spyreCodeDir").rename(tmp_path / "code")
+        tool("spyre-run", tmp_path / "code")
+
+
+class TestReading:
+    """Only regular files, and only as many bytes as can make sense."""
+
+    READERS = [("spyre-opt", 1), ("spyre-compile", 1), ("spyre-plan", 2), ("spyre-bundle", 1), ("spyre-place", 1)]
+
+    @pytest.mark.parametrize("name, code", READERS)
+    def test_a_pipe_is_refused_at_once(self, name, code, tmp_path):
+        os.mkfifo(tmp_path / "pipe")
+        out = ["-o", tmp_path / "k"] if name == "spyre-bundle" else []
+        assert "regular file" in tool(name, tmp_path / "pipe", *out, code=code).stderr
+
+    @pytest.mark.parametrize("name, code", READERS)
+    def test_a_huge_file_is_refused_unread(self, name, code, tmp_path):
+        huge = tmp_path / "huge.ir"
+        huge.touch()
+        os.truncate(huge, 5 << 30)  # sparse
+        out = ["-o", tmp_path / "k"] if name == "spyre-bundle" else []
+        assert "allowed: at most" in tool(name, huge, *out, code=code).stderr
+
+    def test_inputs_and_images_too(self, bundle, tmp_path):
+        os.mkfifo(tmp_path / "x.npy")
+        directory = bundle("abs")
+        assert "regular file" in tool("spyre-run", directory, "-i", f"0={tmp_path}/x.npy", code=1).stderr
+        os.truncate(directory / "spyreCodeDir" / "init_binary.bin", 5 << 30)
+        assert "allowed: at most" in tool("spyre-run", directory, code=2).stderr
+
+
+class TestDegenerateGraphs:
+    """Whatever numbers a graph has, the tools compile it or say why not."""
+
+    @pytest.mark.parametrize("extent", [2**62, 2**63 - 1, 2**42 + 1])
+    @pytest.mark.parametrize("name", ["spyre-opt", "spyre-compile", "spyre-plan"])
+    def test_extents_that_overflow(self, name, extent, tmp_path):
+        (tmp_path / "g.ir").write_text(SCALED.replace("100", str(extent)))
+        said = tool(name, tmp_path / "g.ir", code=2).stderr
+        assert "above 4398046511104" in said or "more than 1099511627776" in said
+
+    @pytest.mark.parametrize("extent", [0, 1, 2, 64, 2**20, 2**41])
+    def test_extents_that_do_not(self, extent, tmp_path):
+        for graph in ("softmax", "softmax_columns", "masked_floats"):
+            text = (GRAPHS / f"{graph}.ir").read_text()
+            (tmp_path / "g.ir").write_text(text.replace("100", str(extent)).replace("128", str(extent)))
+            done = subprocess.run([TOOLS / "spyre-opt", tmp_path / "g.ir"], capture_output=True, text=True, timeout=60)
+            assert done.returncode in (0, 2), done.stderr

@@ -71,12 +71,37 @@ def place_of(name: str, input_offset: Callable[[str], int]) -> Place:
     return Place(name)
 
 
+class LaunchScalars:
+    """Numbers of the program known only when it runs: one-element inputs, filled by the wrapper at each launch.
+
+    ``x * s`` for an ``s`` that changes from call to call reads ``scalar0[0]``; the wrapper passes the number ``s``.
+    """
+
+    def __init__(self):
+        self._names: dict[tuple[str, torch.dtype], str] = {}
+
+    def name(self, source: str, dtype: torch.dtype) -> str:
+        """The input that holds what ``source`` says, an expression of wrapper code, as ``dtype``."""
+        return self._names.setdefault((source, dtype), f"scalar{len(self._names)}")
+
+    def inputs(self) -> dict[str, tuple[str, torch.dtype]]:
+        return {name: key for key, name in self._names.items()}
+
+
 class BodyRecorder(DefaultHandler):
     """An ops handler that writes each operation as a line. Values are their names."""
 
-    def __init__(self, place: Callable[[str], Place], dtype_of: Callable[[str], torch.dtype], wraps: bool = True):
+    def __init__(
+        self,
+        place: Callable[[str], Place],
+        dtype_of: Callable[[str], torch.dtype],
+        wraps: bool = True,
+        scalars: LaunchScalars | None = None,
+    ):
         self.place, self.dtype_of = place, dtype_of
         self.wraps = wraps  # indices may count from the end
+        self.scalars = scalars or LaunchScalars()
+        self._scalar_sources: dict[str, str] = {}
         self.lines: list[str] = []
         self.types: dict[str, torch.dtype] = {}
         self.reads: list[str] = []
@@ -100,7 +125,15 @@ class BodyRecorder(DefaultHandler):
                 concrete = concrete.subs(symbol, static_int(symbol))
         return f"{place.base}[{write_index(concrete, self.indirect)}]"
 
+    def _launch_scalar(self, source: str, dtype: torch.dtype) -> str:
+        held = torch.float32 if dtype == torch.float64 else dtype
+        value = self._value(f"load {self.scalars.name(source, held)}[0]", held)
+        self._scalar_sources[value] = source
+        return value
+
     def load(self, name, index):
+        if _is_number_on_host(name):
+            return self._launch_scalar(name, self.dtype_of(name))
         self.reads.append(self.place(name).base)
         return self._value(f"load {self._element(name, index)}", self.dtype_of(name))
 
@@ -116,8 +149,8 @@ class BodyRecorder(DefaultHandler):
         self.store(name, index, value)
 
     def constant(self, value, dtype):
-        if isinstance(value, sympy.Basic):
-            value = static_int(value)
+        if isinstance(value, sympy.Basic) and not value.is_number:
+            return self._launch_scalar(wrapper_text(value), dtype)
         if dtype == torch.bool:
             value = int(bool(value))
         elif dtype.is_floating_point:
@@ -127,25 +160,58 @@ class BodyRecorder(DefaultHandler):
         return self._value(f"constant {value!r} : {dtype_name(dtype)}", dtype)
 
     def index_expr(self, expr, dtype):
-        text = write_index(V.graph.sizevars.simplify(expr), self.indirect)
-        return self._value(f"index {text} : {dtype_name(dtype)}", dtype)
+        expr = sympy.expand(V.graph.sizevars.simplify(expr))
+        if any(self._is_launch_symbol(symbol) for symbol in expr.free_symbols):
+            return self._with_launch_symbols(expr, dtype)
+        return self._value(f"index {write_index(expr, self.indirect)} : {dtype_name(dtype)}", dtype)
+
+    def _is_launch_symbol(self, symbol) -> bool:
+        return symbol not in self.indirect and not re.fullmatch(r"[pr]\d+", str(symbol))
+
+    def _with_launch_symbols(self, expr, dtype) -> str:
+        """The sum of its terms, each a product of a number known at launch and of positions in loops."""
+        total, at_launch = None, sympy.Integer(0)
+        for term in sympy.Add.make_args(expr):
+            factors = sympy.Mul.make_args(term)
+            known = [f for f in factors if all(self._is_launch_symbol(s) for s in f.free_symbols)]
+            loops = [f for f in factors if f not in known]
+            if any(self._is_launch_symbol(s) for f in loops for s in f.free_symbols):
+                raise SpyreUnsupportedError(
+                    f"the position {expr}, in which loops and numbers of the call are entangled"
+                )
+            if not loops:
+                at_launch += term
+                continue
+            part = self.index_expr(sympy.Mul(*loops), dtype)
+            if known:
+                part = self.mul(part, self._launch_scalar(wrapper_text(sympy.Mul(*known)), dtype))
+            total = part if total is None else self.add(total, part)
+        if at_launch == 0:
+            return total
+        value = self._launch_scalar(wrapper_text(at_launch), dtype)
+        return value if total is None else self.add(total, value)
 
     def to_dtype(self, x, dtype, src_dtype=None, use_compute_types=True):
         x = self._operand(x, [])
         if self.types[x] == dtype:
             return x
+        if x in self._scalar_sources:  # rounded once, from the number itself
+            return self._launch_scalar(self._scalar_sources[x], dtype)
         return self._value(f"to_dtype {x} : {dtype_name(dtype)}", dtype)
 
     def indirect_indexing(self, x, size, check=True, wrap_neg=True):
-        # The card adds the index to an address; an index outside the table is a fault.
         if isinstance(x, sympy.Basic):
             return x
         if wrap_neg and self.wraps:
             extent = static_int(size)
             x = self.where(self.lt(x, 0), self.add(x, extent), x)
+        x = self._value(f"checked_index {x} {{size: {static_int(size)}}}", self.types[x])
         symbol = sympy.Symbol(f"indirect_{x}", integer=True)
         self.indirect[symbol] = x
         return symbol
+
+    def frexp(self, x):
+        raise SpyreUnsupportedError("the mantissa and the exponent of a number; the card has no operation for them")
 
     def check_bounds(self, expr, size, lower, upper):
         pass
@@ -158,7 +224,9 @@ class BodyRecorder(DefaultHandler):
         if any(isinstance(v, (tuple, list)) for v in values):
             raise SpyreUnsupportedError(f"a reduction of tuples ({reduction_type})")
         operands = " ".join(self._operand(v, values) for v in values)
-        return self._value(f"reduce.{reduction_type} {operands}{self._attribute_text()}", dtype)
+        wider = reduction_type == "dot" and self.types[operands.split()[0]] != dtype
+        kind = f" : {dtype_name(dtype)}" if wider else ""
+        return self._value(f"reduce.{reduction_type} {operands}{kind}{self._attribute_text()}", dtype)
 
     def _attribute_text(self, attributes: dict[str, float] | None = None) -> str:
         attributes = self.attributes if attributes is None else attributes
@@ -195,6 +263,17 @@ class BodyRecorder(DefaultHandler):
         return self._value(" ".join([name, *operands]) + self._attribute_text(attributes), dtype)
 
 
+def wrapper_text(expr) -> str:
+    """An expression of symbols as Python, where the wrapper has their values."""
+    return V.graph.wrapper_code.codegen_python_sizevar(expr)
+
+
+def _is_number_on_host(name: str) -> bool:
+    """A tensor without dimensions that is not on the card: PyTorch lets it stand beside tensors that are."""
+    source = V.graph.graph_inputs[name] if name in V.graph.graph_inputs else V.graph.get_buffer(name)
+    return source.get_device().type == "cpu" and len(source.get_size()) == 0
+
+
 @dataclass
 class Region:
     """A run of device nodes as one graph for the compiler."""
@@ -203,6 +282,7 @@ class Region:
     inputs: list[str]
     outputs: list[str]  # new buffers that are needed outside; mutated inputs are not among them
     local: list[str] = field(default_factory=list)  # buffers that never leave the region
+    scalars: dict[str, tuple[str, torch.dtype]] = field(default_factory=dict)  # inputs with the numbers they hold
 
 
 def trace_body(buffer: ir.ComputedBuffer, recorder: BodyRecorder) -> tuple[list[int], list[int]]:
@@ -304,6 +384,12 @@ def _declaration(kind: str, name: str, layout=None, offset: int = 0, storage: in
     return text + (f" layout={layout_text(layout)}" if layout is not None else "")
 
 
+def _scalar_declaration(name: str, dtype: torch.dtype) -> str:
+    from torch_spyre._inductor import kernels
+
+    return f"  input {name} : {dtype_name(dtype)}[] stride=[] layout={layout_text(kernels.eager_layout((), (), dtype))}"
+
+
 def capture_region(
     name: str,
     buffers: Sequence[ir.ComputedBuffer],
@@ -328,8 +414,9 @@ def capture_region(
     nodes: list[str] = []
     read: dict[str, None] = {}
     written: dict[str, None] = {}
+    scalars = LaunchScalars()
     for buffer in buffers:
-        recorder = BodyRecorder(place, dtype_of, not _counts_from_the_start(buffer))
+        recorder = BodyRecorder(place, dtype_of, not _counts_from_the_start(buffer), scalars)
         nodes += node_text(buffer, recorder)
         read.update(dict.fromkeys(r for r in recorder.reads if r not in written))
         written.update(dict.fromkeys(recorder.writes))
@@ -339,6 +426,7 @@ def capture_region(
     mutated = [w for w in written if w not in made]
     lines = [f"graph {name} {{"]
     lines += [_declaration("input", n, layout_of(n), place(n).offset, storage_of(n)) for n in inputs]
+    lines += [_scalar_declaration(n, dtype) for n, (_, dtype) in scalars.inputs().items()]
     lines += [_declaration("buffer", n) for n in made]
     lines += nodes
     lines += [f"  return {', '.join([*outputs, *mutated])}", "}"]
@@ -347,4 +435,5 @@ def capture_region(
         inputs=inputs,
         outputs=outputs,
         local=[m for m in made if m not in needed],
+        scalars=scalars.inputs(),
     )

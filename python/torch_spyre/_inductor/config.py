@@ -3,6 +3,7 @@
 Names and environment variables are upstream's. Everything here is part of the key of Inductor's graph cache, because
 it changes what is compiled; settings that only change what is printed belong in ``spyre/base/settings.cpp`` alone.
 The C++ compiler reads the same environment variables; ``overrides()`` is what they are set to while it runs.
+Names that upstream has and this compiler has no use for can be set, too (``accepted.py``).
 """
 
 import os
@@ -10,45 +11,54 @@ import sys
 
 from torch.utils._config_module import install_config_module
 
+from torch_spyre import _C
+from torch_spyre._inductor import accepted
+
+
+def _value(name: str):
+    """As the C++ side reads it. A malformed one is its default: this module is loaded for CPU programs too, and the
+    error comes when a device is used."""
+    return next(row["value"] for row in _C.settings() if row["name"] == name)
+
 
 def _flag(name: str, default: bool) -> bool:
     return os.environ.get(name, "1" if default else "0").lower() in ("1", "true", "on")
 
 
-sencores: int = int(os.environ.get("SENCORES", "32"))
+sencores: int = _value("SENCORES")
 """Cores that work is divided over, 1 to 32."""
 
-lx_planning: bool = _flag("LX_PLANNING", True)
+lx_planning: bool = _value("LX_PLANNING")
 """Keep intermediate buffers in the cores' scratchpads."""
 
-co_optimizing_lx_planning: bool = _flag("CO_OPTIMIZING_LX_PLANNING", True)
+co_optimizing_lx_planning: bool = _value("CO_OPTIMIZING_LX_PLANNING")
 """Search core splits and scratchpad placement together."""
 
-keep_sum_order: bool = _flag("SPYRE_KEEP_SUM_ORDER", True)
+keep_sum_order: bool = _value("SPYRE_KEEP_SUM_ORDER")
 """That search leaves sums divided as they are: the same bits as without it."""
 
-lx_planner_relayout: bool = _flag("SPYRE_LX_PLANNER_RELAYOUT", True)
+lx_planner_relayout: bool = _value("SPYRE_LX_PLANNER_RELAYOUT")
 """Cores that share a buffer in different divisions may exchange it over the ring."""
 
-lx_planner_eviction: bool = _flag("SPYRE_LX_PLANNER_EVICTION", True)
+lx_planner_eviction: bool = _value("SPYRE_LX_PLANNER_EVICTION")
 """Buffers that rest may leave the scratchpad and be fetched again when that saves traffic."""
 
-lx_planner_reorder: bool = _flag("SPYRE_LX_PLANNER_REORDER", True)
+lx_planner_reorder: bool = _value("SPYRE_LX_PLANNER_REORDER")
 """Operations may run in another order when more fits into the scratchpad then."""
 
-lx_boundary_clones: bool = _flag("LX_BOUNDARY_CLONES", True)
+lx_boundary_clones: bool = _value("LX_BOUNDARY_CLONES")
 """Inputs may be copied into the scratchpad, and results out of it."""
 
-bundle_ops: int = int(os.environ.get("SPYRE_BUNDLE_OPS", "0"))
+bundle_ops: int = _value("SPYRE_BUNDLE_OPS")
 """Operations in one bundle; a graph with more is cut into several. 0: no cut."""
 
-non_terminal: bool = _flag("SPYRE_NON_TERMINAL", True)
+non_terminal: bool = _value("SPYRE_NON_TERMINAL")
 """The runtime honours marks that keep data in the scratchpads from one bundle to the next."""
 
-layout_solver: str = os.environ.get("LAYOUT_SOLVER", "portfolio")
+layout_solver: str = _value("LAYOUT_SOLVER")
 """Which solver places buffers in the scratchpad."""
 
-dxp_lx_frac_avail: float = float(os.environ.get("DXP_LX_FRAC_AVAIL", "0.2"))
+dxp_lx_frac_avail: float = _value("DXP_LX_FRAC_AVAIL")
 """Fraction of the scratchpad left to the back end."""
 
 allow_all_ops_in_lx_planning: bool = False
@@ -81,4 +91,6 @@ def overrides() -> dict[str, str]:
     return {variable: str(int(v)) if isinstance(v, bool) else str(v) for variable, v in values.items()}
 
 
+globals().update({name: default for name, (default, _) in accepted.WITHOUT_EFFECT.items()})
 install_config_module(sys.modules[__name__])
+accepted.announce(sys.modules[__name__])

@@ -1,4 +1,4 @@
-"""The operator namespace ``spyre::``: what ATen has no operator for.
+"""Operators of the namespace ``spyre::`` that the compiler alone knows; those for scripts are in glue/spyre_ops.cpp.
 
 Each has a meaning on any device (used when the compiler refuses it, and as its definition), a shape function, and a
 lowering in ``lowering.py``. The two moments of a row (``exx2``) exist only on the card.
@@ -7,7 +7,9 @@ lowering in ``lowering.py``. The two moments of a row (``exx2``) exist only on t
 import torch
 from torch.library import Library, register_autograd, register_fake
 
-_library = Library("spyre", "DEF")  # kept alive: operators go with it
+from torch_spyre._inductor import classes
+
+_library = Library("spyre", "FRAGMENT")  # kept alive: operators go with it
 
 
 def _define(schema: str, shape, meaning=None) -> None:
@@ -24,6 +26,22 @@ def _matmul_shape(x, y):
 
 
 _define("batched_matmul(Tensor x, Tensor y) -> Tensor", _matmul_shape, torch.matmul)
+
+
+def _wide_matmul_shape(x, y):
+    return _matmul_shape(x, y).to(torch.float32)
+
+
+def _wide_matmul(x, y):
+    """A product of halves whose sums stay float32; of float32, the product."""
+    if x.dtype == torch.float32 or x.device.type != "spyre":
+        return torch.matmul(x.to(torch.float32), y.to(torch.float32))
+    batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    stacks = [t.expand(*batch, *t.shape[-2:]).reshape(-1, *t.shape[-2:]) for t in (x, y)]
+    return torch.bmm(*stacks, out_dtype=torch.float32).view(*batch, x.shape[-2], y.shape[-1])
+
+
+_define("batched_matmul_wide(Tensor x, Tensor y) -> Tensor", _wide_matmul_shape, _wide_matmul)
 _define("exx2(Tensor x) -> Tensor", lambda x: x.new_empty(*x.shape[:-1], 1))
 _define("layernormscale(Tensor moments, float eps) -> Tensor", lambda moments, eps: torch.empty_like(moments))
 _define(
@@ -40,6 +58,53 @@ _define(
     "causal_mask(int rows, int columns, ScalarType dtype, Device device) -> Tensor",
     lambda rows, columns, dtype, device: torch.empty(rows, columns, dtype=dtype, device=device),
     _causal_mask,
+)
+
+
+def _checked_index(index, size: int):
+    if index.numel() and (int(index.min()) < 0 or int(index.max()) >= size):
+        wrong = index[(index < 0) | (index >= size)].flatten()[0].item()
+        raise IndexError(f"index {wrong} is out of bounds for a dimension with size {size}")
+    return index.clone()
+
+
+# The same index, of which every element is a position along a dimension of this size; a run with another one fails.
+_define("checked_index(Tensor index, int size) -> Tensor", lambda index, size: torch.empty_like(index), _checked_index)
+
+
+def _class_of_each(index, count: int, ignored: int):
+    classes.check(index, count, ignored)
+    return classes.of_each(index, count, ignored)
+
+
+def _by_class(index, count: int, ignored: int):
+    classes.check(index, count, ignored)
+    return classes.by_class(index, count, ignored)
+
+
+# Which of so many classes every index means, along a last dimension or along a first one; the ignored one is none.
+_define(
+    "class_of_each(Tensor index, int classes, int ignored) -> Tensor",
+    lambda index, classes, ignored: index.new_empty(*index.shape, classes, dtype=torch.bool),
+    _class_of_each,
+)
+_define(
+    "by_class(Tensor index, int classes, int ignored) -> Tensor",
+    lambda index, classes, ignored: index.new_empty(classes, *index.shape, dtype=torch.bool),
+    _by_class,
+)
+
+
+def _padding_mask(columns: int, first: int, dtype, device):
+    mask = torch.zeros(columns, dtype=dtype)
+    mask[first:] = torch.finfo(torch.float16).min
+    return mask.to(device)
+
+
+_define(
+    "padding_mask(int columns, int first, ScalarType dtype, Device device) -> Tensor",
+    lambda columns, first, dtype, device: torch.empty(columns, dtype=dtype, device=device),
+    _padding_mask,
 )
 
 
@@ -60,4 +125,9 @@ def _matmul_backward(ctx, gradient):
     return _sum_to(matmul(gradient, y.mT), x.shape), _sum_to(matmul(x.mT, gradient), y.shape)
 
 
+def _wide_matmul_backward(ctx, gradient):
+    return _matmul_backward(ctx, gradient.to(ctx.saved_tensors[0].dtype))
+
+
 register_autograd("spyre::batched_matmul", _matmul_backward, setup_context=_matmul_setup, lib=_library)
+register_autograd("spyre::batched_matmul_wide", _wide_matmul_backward, setup_context=_matmul_setup, lib=_library)

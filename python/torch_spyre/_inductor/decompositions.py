@@ -8,7 +8,19 @@ import functools
 
 import torch
 
-from torch_spyre._inductor import convolutions, integers, scans, scatters, sorting
+from torch_spyre._inductor import (
+    classes,
+    convolutions,
+    encoder_layer,
+    experts,
+    gradients,
+    integers,
+    pools,
+    registered,
+    scans,
+    scatters,
+    sorting,
+)
 
 aten = torch.ops.aten
 
@@ -22,6 +34,7 @@ _KEPT = (
     aten.clamp_max,
     aten.clamp_min,
     aten.gelu,
+    aten.index_select,  # on the CPU it would be one that counts from the end
     aten.mm,
     aten.silu,
     aten.softplus,
@@ -35,11 +48,36 @@ _PYTORCHS = {aten.flip.default: lambda x, dims: torch.ops.prims.rev(x, list(dims
 # Whole numbers up to here are exact in the card's 16-bit format.
 _EXACT = 1024
 
+# The smallest normal number of that format: an epsilon below it would be rounded, or zero.
+_SMALLEST = {torch.float16: 2.0**-30, torch.bfloat16: 2.0**-30}
+
 
 def _form(*ops):
     def keep(function):
         for op in ops:
             _ours[op] = function
+        return function
+
+    return keep
+
+
+def register_spyre_decomposition(ops):
+    """A decorator for a decomposition of a script's own: operators that are written in others on the card.
+
+    It replaces PyTorch's and those below, in compiled programs and, for ATen's operators, in eager calls.
+    """
+
+    def keep(function):
+        from torch_spyre import eager_forms
+
+        for op in ops if isinstance(ops, (list, tuple)) else [ops]:
+            overloads = [op] if isinstance(op, torch._ops.OpOverload) else [getattr(op, o) for o in op.overloads()]
+            for overload in overloads:
+                _ours[overload] = function
+                if overload.namespace == "aten":
+                    eager_forms.replace(overload, function)
+        registered.note(ops, function)
+        _table.cache_clear()
         return function
 
     return keep
@@ -75,46 +113,105 @@ def _or_pytorchs(form, pytorchs):
 
 def table() -> dict:
     """The decomposition table; a function of its own because cache keys hold its name."""
-    return _table()
+    found = _table()
+    # The name that transformers has for the grouped product, in programs where PyTorch's own is not for compilers.
+    if hasattr(torch.ops.transformers, "grouped_mm_fallback"):
+        found.setdefault(torch.ops.transformers.grouped_mm_fallback.default, grouped_mm)
+    return found
+
+
+_form(aten._native_multi_head_attention.default)(encoder_layer.multi_head_attention)
+_form(aten._transformer_encoder_layer_fwd.default)(encoder_layer.transformer_encoder_layer)
 
 
 def _on_card(x) -> bool:
     return x.device.type == "spyre"
 
 
+def wide(x):
+    """Norms take their statistics in float32: in 16 bits means and squares of rows cancel, overflow or vanish."""
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
 @_form(aten.native_layer_norm.default)
 def native_layer_norm(x, normalized_shape, weight, bias, eps):
-    last = len(normalized_shape) == 1
-    if not (_on_card(x) and last):
-        return _layer_norm_in_steps(x, normalized_shape, weight, bias, eps)
-    moments = torch.ops.spyre.exx2(x)
-    scale = torch.ops.spyre.layernormscale(moments, eps)
-    weight = torch.ones(normalized_shape, dtype=x.dtype, device=x.device) if weight is None else weight
-    bias = torch.zeros(normalized_shape, dtype=x.dtype, device=x.device) if bias is None else bias
-    out = torch.ops.spyre.layernormnorm(x, moments, scale, weight, bias)
-    # A backward graph wants these two; without one they are dead.
-    mean = x.mean(-1, keepdim=True)
-    rstd = torch.rsqrt((x - mean).square().mean(-1, keepdim=True) + eps)
-    return out, mean, rstd
-
-
-def _layer_norm_in_steps(x, normalized_shape, weight, bias, eps):
     dims = list(range(x.dim() - len(normalized_shape), x.dim()))
-    mean = x.mean(dims, keepdim=True)
-    centred = x - mean
+    rows = wide(x)
+    mean = rows.mean(dims, keepdim=True)
+    centred = rows - mean
+    if _on_card(x) and len(dims) == 1 and x.shape[-1] > 1:
+        out, rstd = _norm_of_rows(centred, weight, bias, eps)
+    else:
+        out, rstd = _norm_in_steps(centred, dims, weight, bias, eps)
+    return out.to(x.dtype), mean.to(x.dtype), rstd.to(x.dtype)
+
+
+def _norm_of_rows(centred, weight, bias, eps):
+    """By the card's own operations. They take a mean off again: what rounding the first one left."""
+    width, like = centred.shape[-1:], dict(dtype=centred.dtype, device=centred.device)
+    weight = torch.ones(width, **like) if weight is None else wide(weight)
+    bias = torch.zeros(width, **like) if bias is None else wide(bias)
+    moments = torch.ops.spyre.exx2(centred)
+    rstd = torch.ops.spyre.layernormscale(moments, eps)
+    return torch.ops.spyre.layernormnorm(centred, moments, rstd, weight, bias), rstd
+
+
+def _at_least_held(eps, dtype):
+    """An eps that the dtype would hold as zero is the smallest it holds; a negative one is the caller's business."""
+    return max(eps, _SMALLEST.get(dtype, 0.0)) if eps >= 0 else eps
+
+
+def _centred(rows, dims):
+    return rows - rows.mean(dims, keepdim=True)
+
+
+def _norm_in_steps(centred, dims, weight, bias, eps):
+    centred = _centred(centred, dims)
     rstd = torch.rsqrt(centred.square().mean(dims, keepdim=True) + eps)
     out = centred * rstd
-    out = out if weight is None else out * weight
-    return (out if bias is None else out + bias), mean, rstd
+    out = out if weight is None else out * wide(weight)
+    return (out if bias is None else out + wide(bias)), rstd
+
+
+@_form(aten.native_layer_norm_backward.default)
+def native_layer_norm_backward(gradient, x, normalized_shape, mean, rstd, weight, bias, wanted):
+    if not _on_card(x) or x.numel() == 0:
+        return NotImplemented
+    outer = x.dim() - len(normalized_shape)
+    dims = list(range(outer, x.dim()))
+    normal = _centred(x - mean, dims) * rstd
+    of_input = of_weight = of_bias = None
+    if wanted[0]:
+        slope = gradient if weight is None else gradient * weight
+        share = (slope * normal).mean(dims, keepdim=True)
+        of_input = (_centred(slope, dims) - normal * share) * rstd
+    if wanted[1] and weight is not None:
+        of_weight = (gradient * normal).sum(list(range(outer))) if outer else gradient * normal
+    if wanted[2] and bias is not None:
+        of_bias = gradient.sum(list(range(outer))) if outer else gradient.clone()
+    return of_input, of_weight, of_bias
 
 
 @_form(aten._fused_rms_norm.default)
 def fused_rms_norm(x, normalized_shape, weight, eps):
     dims = list(range(x.dim() - len(normalized_shape), x.dim()))
     eps = torch.finfo(x.dtype).eps if eps is None else eps
-    rstd = torch.rsqrt((x * x).mean(dims, keepdim=True) + eps)
-    out = x * rstd
-    return (out if weight is None else out * weight), rstd
+    rows = wide(x)
+    rstd = torch.rsqrt((rows * rows).mean(dims, keepdim=True) + eps)
+    out = rows * rstd
+    out = out if weight is None else out * wide(weight)
+    return out.to(x.dtype), rstd.to(x.dtype)
+
+
+@_form(aten.add.Tensor)
+def add(x, y, *, alpha=1):
+    """A factor that changes from call to call is a product of its own: as an option every value is compiled for."""
+    return x + y * alpha if isinstance(alpha, torch.SymFloat) else NotImplemented
+
+
+@_form(aten.sub.Tensor)
+def sub(x, y, *, alpha=1):
+    return x - y * alpha if isinstance(alpha, torch.SymFloat) else NotImplemented
 
 
 @_form(aten._softmax.default)
@@ -136,15 +233,15 @@ def _dims(x, dim) -> list[int]:
 
 @_form(aten.var_mean.correction)
 def var_mean(x, dim=None, *, correction=None, keepdim=False):
-    dims = _dims(x, dim)
-    mean = x.mean(dims, keepdim=True)
+    dims, rows = _dims(x, dim), wide(x)
     count = 1
     for d in dims:
         count *= x.shape[d]
     correction = 1 if correction is None else correction
     factor = 1.0 / (count - correction) if count > correction else float("inf")
-    var = (x - mean).square().sum(dims, keepdim=keepdim) * factor
-    return var, (mean if keepdim else x.mean(dims))
+    centred = _centred(_centred(rows, dims), dims)
+    var = centred.square().sum(dims, keepdim=keepdim) * factor
+    return var.to(x.dtype), rows.mean(dims, keepdim=keepdim).to(x.dtype)
 
 
 @_form(aten.var.correction)
@@ -154,13 +251,13 @@ def var(x, dim=None, *, correction=None, keepdim=False):
 
 @_form(aten.std.correction)
 def std(x, dim=None, *, correction=None, keepdim=False):
-    return torch.sqrt(var_mean(x, dim, correction=correction, keepdim=keepdim)[0])
+    return std_mean(x, dim, correction=correction, keepdim=keepdim)[0]
 
 
 @_form(aten.std_mean.correction)
 def std_mean(x, dim=None, *, correction=None, keepdim=False):
-    var, mean = var_mean(x, dim, correction=correction, keepdim=keepdim)
-    return torch.sqrt(var), mean
+    var, mean = var_mean(wide(x), dim, correction=correction, keepdim=keepdim)
+    return torch.sqrt(var).to(x.dtype), mean.to(x.dtype)
 
 
 @_form(aten.linalg_vector_norm.default)
@@ -185,13 +282,64 @@ def native_group_norm(x, weight, bias, n, channels, positions, groups, eps):
         return NotImplemented
     rows = x.reshape(n, groups, channels // groups, positions)
     mean = rows.mean([2, 3], keepdim=True)
+    # In the dtype of x: the card cannot turn columns of 32-bit weights. Every time a mean is taken off, what is left of
+    # it is a rounding of the one before.
     centred = rows - mean
-    rstd = torch.rsqrt(centred.square().mean([2, 3], keepdim=True) + eps)
+    for _ in range(2):
+        centred = _centred(centred, [2, 3])
+    rstd = torch.rsqrt(centred.square().mean([2, 3], keepdim=True) + _at_least_held(eps, x.dtype))
     out = (centred * rstd).reshape(x.shape)
     shape = [1, channels] + [1] * (x.ndim - 2)
     out = out if weight is None else out * weight.reshape(shape)
     out = out if bias is None else out + bias.reshape(shape)
     return out, mean.reshape(n, groups), rstd.reshape(n, groups)
+
+
+def batch_norm_steps(x, weight, bias, running_mean, running_var, training, momentum, eps):
+    """PyTorch's, of what x is without a first mean: the second one is small, and so is its rounding."""
+    steps = torch._decomp.decompositions.native_batch_norm_helper
+    if not training:
+        return steps(x, weight, bias, running_mean, running_var, training, momentum, eps, True)
+    dims = [0, *range(2, x.dim())]
+    first = x.mean(dims, keepdim=True)
+    # The running mean of the rest: PyTorch adds a share of the mean it finds.
+    found = steps(x - first, weight, bias, running_mean, running_var, training, momentum, eps, True)
+    out, mean, rstd, running_mean, running_var = found
+    first = first.squeeze(dims)
+    return (
+        out,
+        mean + first,
+        rstd,
+        running_mean if running_mean is None else running_mean + momentum * first,
+        running_var,
+    )
+
+
+@_form(aten._native_batch_norm_legit_functional.default)
+def batch_norm_functional(x, weight, bias, running_mean, running_var, training, momentum, eps):
+    if not _on_card(x):
+        return NotImplemented
+    return batch_norm_steps(x, weight, bias, running_mean, running_var, training, momentum, eps)
+
+
+@_form(aten._native_batch_norm_legit.no_stats)
+def batch_norm_without_running(x, weight, bias, training, momentum, eps):
+    if not _on_card(x):
+        return NotImplemented
+    return batch_norm_steps(x, weight, bias, None, None, training, momentum, eps)[:3]
+
+
+@_form(aten._weight_norm_interface.default)
+def weight_norm(v, g, dim=0):
+    if not _on_card(v) or v.numel() == 0:
+        return NotImplemented
+    norm = torch.sqrt((v * v).sum(gradients.all_but(v, dim), keepdim=True))
+    return v * (g / norm), norm
+
+
+@_form(aten._weight_norm_interface_backward.default)
+def weight_norm_backward(gradient, v, g, norm, dim):
+    return gradients.weight_norm(gradient, v, g, norm, dim) if _on_card(v) and v.numel() else NotImplemented
 
 
 @_form(aten.max.dim)
@@ -286,23 +434,33 @@ def can_tell_classes(index, num_classes=-1) -> bool:
     return _on_card(index) and 0 < num_classes <= _EXACT
 
 
+def _existing(index, extent: int):
+    """An index into a dimension of this extent. Eager calls have looked at it before, and raise what PyTorch raises; in
+    a compiled program the card does, and faults."""
+    traced = type(index) is not torch.Tensor
+    return torch.ops.spyre.checked_index(index, extent) if traced and index.numel() else index
+
+
 def one_hot(index, num_classes=-1):
-    """An index that is no class gives a row of zeros. Eager calls find it before and raise what PyTorch raises; a
-    compiled program does not look at values, as PyTorch's own do not on other devices."""
+    index = _existing(index, num_classes)
     classes = torch.arange(num_classes, dtype=torch.float16, device=index.device)
     return (index.unsqueeze(-1).to(torch.float16) == classes).to(torch.int64)
 
 
 @_form(aten.flip.default)
 def flip(x, dims):
-    """Rows are gathered last to first. Along the only dimension there are no rows."""
+    """Rows are gathered last to first; along the only dimension there are no rows, and elements are."""
     if x.ndim == 0:
         return x.clone()
-    if not _on_card(x) or x.ndim < 2 or x.numel() == 0:
+    if not _on_card(x) or x.numel() == 0:
         return NotImplemented
     for dim in dims:
         last = x.shape[dim] - 1
-        x = x.index_select(dim, last - torch.arange(last + 1, device=x.device))
+        places = last - torch.arange(last + 1, device=x.device)
+        if x.numel() == x.shape[dim]:
+            x = x.flatten().gather(0, places).view(x.shape)
+        else:
+            x = x.index_select(dim, places)
     return x if dims else x.clone()
 
 
@@ -321,21 +479,25 @@ def roll(x, shifts, dims=()):
 def gather(x, dim, index, *, sparse_grad=False):
     if not _on_card(x) or not scatters.supported(x, dim, index):
         return NotImplemented
-    return scatters.gather(x, dim, index)
+    return scatters.gather(x, dim, _existing(index, x.shape[dim]))
 
 
 @_form(aten.scatter.src, aten.scatter.value)
 def scatter(x, dim, index, src):
     if not _on_card(x) or not scatters.supported(x, dim, index, src):
         return NotImplemented
-    return scatters.scatter(x, dim, index, src)
+    return scatters.scatter(x, dim, _existing(index, x.shape[dim]), src)
+
+
+def _can_scatter_add(x, dim, index, src) -> bool:
+    return _on_card(x) and scatters.supported(x, dim, index, src) and scatters.can_add(x, dim, index)
 
 
 @_form(aten.scatter_add.default)
 def scatter_add(x, dim, index, src):
-    if not _on_card(x) or not scatters.supported(x, dim, index, src) or not scatters.can_add(x, dim, index):
+    if not _can_scatter_add(x, dim, index, src):
         return NotImplemented
-    return scatters.scatter_add(x, dim, index, src)
+    return scatters.scatter_add(x, dim, _existing(index, x.shape[dim]), src)
 
 
 @_form(aten.index_add.default)
@@ -343,14 +505,130 @@ def index_add(x, dim, index, source, *, alpha=1):
     if not _on_card(x) or x.ndim == 0 or index.ndim != 1 or source.ndim != x.ndim or index.numel() > _EXACT:
         return NotImplemented
     source = source if alpha == 1 else source * alpha
-    return scatter_add(x, dim, scatters.index_for_each(source, dim, index), source)
+    each = scatters.index_for_each(source, dim, _existing(index, x.shape[dim]))
+    return scatters.scatter_add(x, dim, each, source) if _can_scatter_add(x, dim, each, source) else NotImplemented
+
+
+def _one_position_each(x, indices):
+    """Of x[i] with one dimension and one index of numbers: where each i counts from the start. Else nothing."""
+    if not _on_card(x) or x.ndim != 1 or len(indices) != 1 or indices[0] is None or x.numel() == 0:
+        return None
+    index = indices[0]
+    if index.dtype not in integers.INTEGERS or index.numel() == 0:
+        return None
+    return torch.where(index < 0, index + x.shape[0], index).flatten()
+
+
+@_form(aten.index.Tensor)
+def index(x, indices):
+    """Along the only dimension there are no rows: elements are chosen one by one."""
+    places = _one_position_each(x, indices)
+    if places is None or not scatters.supported(x, 0, places):
+        return NotImplemented
+    return scatters.gather(x, 0, _existing(places, x.shape[0])).view(indices[0].shape)
+
+
+@_form(aten.index_put.default)
+def index_put(x, indices, values, accumulate=False):
+    if accumulate and _on_card(x) and gradients.can_add_rows(x, indices, values):
+        return gradients.rows_added(x, indices, values)
+    places = _one_position_each(x, indices)
+    if places is None or accumulate or values.dtype != x.dtype:
+        return NotImplemented
+    values = values.expand(indices[0].shape).flatten()
+    if not scatters.supported(x, 0, places, values):
+        return NotImplemented
+    return scatters.scatter(x, 0, _existing(places, x.shape[0]), values)
+
+
+@_form(aten.histc.default)
+def histc(x, bins=100, min=0, max=0):  # noqa: A002
+    if not _on_card(x) or min >= max or not experts.can_count(x, bins):
+        return NotImplemented
+    return experts.histogram(x, bins, min, max)
+
+
+@_form(aten._grouped_mm.default)
+def grouped_mm(x, weight, offs=None, bias=None, out_dtype=None):
+    if not _on_card(x) or not experts.supported(x, weight, offs, bias, out_dtype):
+        return NotImplemented
+    return experts.grouped_product(x, weight, offs)
 
 
 @_form(aten.convolution.default)
 def convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
-    if not _on_card(x) or not convolutions.supported(x, weight, stride, padding, dilation, transposed, groups):
+    if not _on_card(x) or not convolutions.supported(x, weight, stride, padding, dilation, transposed, output_padding):
         return NotImplemented
+    if transposed:
+        rest = stride, padding, dilation, output_padding, groups
+        return convolutions.transposed_convolution(x, weight, bias, *rest)
     return convolutions.convolution(x, weight, bias, stride, padding, dilation, groups)
+
+
+@_form(aten.convolution_backward.default)
+def convolution_backward(
+    gradient, x, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask
+):
+    if not _on_card(x) or not convolutions.supported(x, weight, stride, padding, dilation, transposed, output_padding):
+        return NotImplemented
+    gradient = gradient.contiguous()
+    how = stride, padding, dilation, groups
+    of_image = of_weight = of_bias = None
+    if output_mask[0] and transposed:
+        of_image = convolutions.convolution(gradient, weight, None, *how)
+    elif output_mask[0]:
+        of_image = convolutions.image_gradient(gradient, x.shape, weight, *how)
+    if output_mask[1]:
+        small, large = (x, gradient) if transposed else (gradient, x)
+        of_weight = convolutions.weight_gradient(small, large, list(weight.shape), *how)
+    if output_mask[2]:
+        of_bias = gradient.sum([d for d in range(gradient.ndim) if d != 1])
+    return of_image, of_weight, of_bias
+
+
+@_form(aten.max_pool2d_with_indices.default)
+def max_pool2d_with_indices(x, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False):
+    window = pools.Window(x, kernel_size, stride, padding, dilation, ceil_mode)
+    return pools.maximum(x, window) if _on_card(x) and pools.supported(x, window) else NotImplemented
+
+
+@_form(aten.max_pool2d_with_indices_backward.default)
+def max_pool2d_with_indices_backward(gradient, x, kernel_size, stride, padding, dilation, ceil_mode, indices):
+    window = pools.Window(x, kernel_size, stride, padding, dilation, ceil_mode)
+    if not _on_card(x) or not pools.supported(x, window):
+        return NotImplemented
+    return pools.maximum_gradient(gradient, x, window, indices)
+
+
+@_form(aten.embedding_dense_backward.default)
+def embedding_dense_backward(gradient, indices, num_weights, padding_idx, scale_grad_by_freq):
+    known = _on_card(gradient) and gradient.dtype in gradients.FLOATS and not scale_grad_by_freq
+    if not known or not classes.can_tell(indices.numel(), num_weights):
+        return NotImplemented
+    return gradients.embedding(gradient, indices, num_weights, padding_idx)
+
+
+@_form(aten.nll_loss_forward.default)
+def nll_loss_forward(x, target, weight, reduction, ignore_index):
+    """PyTorch's form replaces ignored classes before it looks them up. Here they are found nowhere."""
+    if not _on_card(x) or x.ndim != 2 or not classes.can_tell(*x.shape):
+        return NotImplemented
+    meant = torch.ops.spyre.class_of_each(target, x.shape[1], ignore_index)
+    loss = -torch.where(meant, x if weight is None else x * weight, 0.0).sum(1)
+    if reduction == 0:
+        return loss, x.new_zeros(())
+    if weight is None:
+        count = (target != ignore_index).sum().to(x.dtype)
+    else:
+        count = torch.where(meant, weight, 0.0).sum()
+    return (loss.sum() / count if reduction == 1 else loss.sum()), count
+
+
+@_form(aten.nll_loss_backward.default)
+def nll_loss_backward(gradient, x, target, weight, reduction, ignore_index, total_weight):
+    if not _on_card(x) or x.ndim != 2 or not classes.can_tell(x.shape[0], x.shape[1]):
+        return NotImplemented
+    return gradients.nll_loss(gradient, x, target, weight, reduction, ignore_index, total_weight)
 
 
 @_form(aten._scaled_dot_product_fused_attention_overrideable.default)

@@ -65,6 +65,7 @@ class SpyreInterface(DeviceInterface):
 
 
 def register_with_dynamo() -> None:
+    """Ctrl-C may end it anywhere, then it is run again: every step bears that."""
     from torch_spyre._inductor import patches
 
     register_interface_for_device("spyre", SpyreInterface)
@@ -73,17 +74,19 @@ def register_with_dynamo() -> None:
 
 
 def _register_backend_name() -> None:
-    from torch._dynamo.backends.registry import register_backend
+    from torch._dynamo.backends import registry
 
     def spyre(model, inputs, **kwargs):
         from torch._inductor.compile_fx import compile_fx
 
         return compile_fx(model, inputs, config_patches=kwargs.get("options"))
 
-    register_backend(spyre, name="spyre")
+    registry._COMPILER_FNS.pop("spyre", None)  # of a registration that was interrupted; PyTorch refuses a name twice
+    registry.register_backend(spyre, name="spyre")
 
 
 def register_with_inductor() -> None:
+    """As ``register_with_dynamo``: may be run again."""
     from torch._inductor.codegen import cpu_device_op_overrides  # noqa: F401 - Inductor skips it once one is registered
     from torch._inductor.codegen.common import (
         DeviceOpOverrides,

@@ -13,7 +13,7 @@ aten = torch.ops.aten
 _VIEWS = {aten.view.default, aten.reshape.default, aten._unsafe_view.default}
 _BATCH_AXES = 2  # of both operands; with more the card needs them merged
 _ROW_AXES = 2  # of the left operand alone
-_SIXTEEN_BIT = (torch.float16, torch.bfloat16)
+_MULTIPLIED = (torch.float16, torch.bfloat16, torch.float32)
 
 
 class BeforeAutograd(CustomGraphPass):
@@ -52,7 +52,8 @@ class AfterAutograd(CustomGraphPass):
         graph.eliminate_dead_code()
 
     def uuid(self):
-        return get_hash_for_files((__file__,))
+        # Float32 products depend on the precision asked for; Inductor's key does not tell high from medium.
+        return get_hash_for_files((__file__,)), torch.get_float32_matmul_precision()
 
 
 def _example(value):
@@ -213,7 +214,7 @@ def unflatten_matmuls(graph: torch.fx.Graph) -> None:
 
 def _rows_unflattened(graph, view, a, b):
     """[b, s, k] viewed as [b*s, k], times [k, n], viewed as [b, s, n]: the tensor itself, and [1, k, n]."""
-    if a.op != "call_function" or a.target not in _VIEWS or _value(a).dtype not in _SIXTEEN_BIT:
+    if a.op != "call_function" or a.target not in _VIEWS or _value(a).dtype not in _MULTIPLIED:
         return None
     source = a.args[0]
     size = _value(source).shape
@@ -246,7 +247,7 @@ def _batch_unflattened(graph, view, a, b):
 
 def _before_merging(operand):
     """The tensor [*batch, rows, columns] behind a reshape that merged its batch axes, or None."""
-    if operand.op != "call_function" or operand.target not in _VIEWS or _value(operand).dtype not in _SIXTEEN_BIT:
+    if operand.op != "call_function" or operand.target not in _VIEWS or _value(operand).dtype not in _MULTIPLIED:
         return None
     source = operand.args[0]
     if source.op == "call_function" and source.target == aten.clone.default:

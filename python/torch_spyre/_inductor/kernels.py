@@ -6,9 +6,9 @@ import hashlib
 import itertools
 import json
 import logging
-import math
 import os
 import re
+import struct
 import weakref
 from unittest import mock
 
@@ -16,7 +16,7 @@ import torch
 from torch._inductor.async_compile import AsyncCompile
 from torch._inductor.runtime.cache_dir_utils import cache_dir
 
-from torch_spyre import _C
+from torch_spyre import _C, profiler
 from torch_spyre._inductor import config
 from torch_spyre._inductor.errors import SpyreUnsupportedError
 
@@ -53,7 +53,10 @@ def eager_layout(size: tuple, stride: tuple, dtype: torch.dtype):
 
 @functools.lru_cache(maxsize=1024)
 def _compiled(text: str, compiler, settings):
-    return compiler(text)
+    kernel = compiler(text)
+    for reason in getattr(kernel, "refused_hints", ()):
+        log.warning("%s; the work is divided without this hint", reason)
+    return kernel
 
 
 def compile_for_codegen(text: str):
@@ -68,7 +71,7 @@ def empty_with_layout(size, stride, dtype, fields, device):
         getattr(_C.DataFormats, device_dtype),
         getattr(_C.ElementArrangement, arrangement),
     )
-    return _C.spyre_empty_with_layout(list(size), list(stride), dtype, layout, torch.device(device))
+    return _C._empty_with_compiled_layout(list(size), list(stride), dtype, layout, torch.device(device))
 
 
 def reinterpret_tensor(tensor, size, stride, offset):
@@ -76,6 +79,25 @@ def reinterpret_tensor(tensor, size, stride, offset):
     if tensor.device.type != "spyre":
         return torch._C._dynamo.guards._reinterpret_tensor(tensor, size, stride, offset)
     return _C.reinterpret_tensor(tensor, list(size), list(stride), offset)
+
+
+_SCALARS_AT_MOST = 256  # a stick of device memory each
+
+
+@functools.lru_cache(maxsize=_SCALARS_AT_MOST)
+def _scalar_on_card(bits: bytes, dtype: torch.dtype, device: str) -> torch.Tensor:
+    (value,) = struct.unpack("=q" if bits[:1] == b"i" else "=d", bits[1:])
+    return torch.tensor(value, dtype=torch.int64 if bits[:1] == b"i" else torch.float64).to(dtype).to(device)
+
+
+def launch_scalar(value, dtype: torch.dtype, device: str) -> torch.Tensor:
+    """A number of the program as a kernel takes it: in memory of the card. Numbers that come again are there already.
+
+    Told apart by their bits: a NaN is no other number, and zeros have signs.
+    """
+    value = value.item() if isinstance(value, torch.Tensor) else value
+    whole = not isinstance(value, float)
+    return _scalar_on_card(struct.pack("=cq" if whole else "=cd", b"i" if whole else b"f", value), dtype, device)
 
 
 #: Kernels of this process, in the order they were loaded; they go with the code that owns them.
@@ -113,8 +135,7 @@ def explain(html: str | os.PathLike | None = None) -> list[dict]:
         if html is not None:
             os.makedirs(html, exist_ok=True)
             plan["page"] = os.path.join(html, f"{kernel.number:03d}_{kernel.name}"[:120] + ".html")
-            with open(plan["page"], "w") as file:
-                file.write(kernel._kernel.plan_page())
+            _write(plan["page"], kernel._kernel.plan_page())
         plans.append(plan)
     return plans
 
@@ -138,15 +159,22 @@ class LoadedKernel:
         """The kernel on the first card; its counts are those of its last run."""
         return self._kernel.plan()
 
+    @property
+    def opspec(self):
+        """Its operations with everything decided, a ``_C.Kernel``; ``str`` gives the text."""
+        return self._kernel.opspec
+
     def compulsory_bytes(self) -> int:
-        """Every input and every result once, in whole sticks."""
-        sizes = [layout[0] for _, layout in self._expected.values()]
-        sizes += [self._kernel.output_layout(name).device_size for name in self._kernel.outputs]
-        return sum(math.prod(size[:-1]) * 128 for size in sizes)
+        """What is used of every input and result, each stick once: the least that can be moved."""
+        return self._kernel.compulsory_bytes()
 
     def run(self, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> None:
         fitted = [self._fit(i, tensor) for i, tensor in enumerate(inputs)]
-        self._kernel.run(fitted, outputs)
+        try:
+            self._kernel.run(fitted, outputs)
+        except Exception as error:
+            profiler.record_failure("runtime_launch", error)
+            raise
         for name, given, used in zip(self._kernel.inputs, inputs, fitted, strict=True):
             if given is not used and name in self._mutated:
                 given.copy_(used)
@@ -154,8 +182,6 @@ class LoadedKernel:
     def _fit(self, position: int, tensor: torch.Tensor) -> torch.Tensor:
         name = self._kernel.inputs[position]
         offset, expected = self._expected[name]
-        if tensor.device.type != "spyre":  # a number that a mixed graph left on the CPU
-            tensor = tensor.to("spyre")
         found = tensor.device_tensor_layout()
         if tensor.storage_offset() == offset and _same_layout(found, expected):
             return tensor
@@ -203,19 +229,25 @@ class SpyreAsyncCompile(AsyncCompile):
         return kernel
 
 
+def _write(path: str, text: str) -> None:
+    """Whoever reads it meanwhile finds the old content or the new."""
+    temporary = f"{path}.{os.getpid()}"
+    with open(temporary, "w") as file:
+        file.write(text)
+    os.replace(temporary, path)
+
+
 def artifact_directory() -> str:
     """Where graphs and artifacts are left for a person to look at, one folder per kernel."""
     return os.path.join(cache_dir(), "inductor-spyre")
 
 
 def _save(name: str, text: str, kernel: LoadedKernel) -> None:
-    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    # What another compiler, or this one with other settings, made of the same text is another kernel.
+    made_of = (text, compiler_id(), sorted(config.overrides().items()))
+    digest = hashlib.sha256(repr(made_of).encode()).hexdigest()[:8]
     directory = os.path.join(artifact_directory(), f"{digest}_{name}"[:120])
-    if os.path.exists(os.path.join(directory, "graph.ir")):
+    if os.path.exists(os.path.join(directory, "manifest.json")):
         return
-    os.makedirs(directory, exist_ok=True)
-    kernel._kernel.save(directory)
-    temporary = os.path.join(directory, f".graph.{os.getpid()}")
-    with open(temporary, "w") as file:
-        file.write(text)
-    os.replace(temporary, os.path.join(directory, "graph.ir"))
+    os.makedirs(artifact_directory(), exist_ok=True)
+    kernel._kernel.save(directory, text)

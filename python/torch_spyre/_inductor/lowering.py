@@ -12,6 +12,7 @@ import sympy
 import torch
 from torch._inductor import ir
 from torch._inductor.lowering import (
+    ELEMENTWISE_TYPE_PROMOTION_KIND,
     _make_reduction_inner,
     _validate_dim,
     clone,
@@ -19,11 +20,14 @@ from torch._inductor.lowering import (
     full,
     lowerings,
     mutate_to,
+    register_lowering,
+    register_op_dtype_propagation_rules,
     to_dtype,
 )
 from torch._inductor.virtualized import V, ops
 
-from torch_spyre._inductor import customops  # noqa: F401 - the operators named below
+from torch_spyre._inductor import customops, registered  # noqa: F401 - the operators named below
+from torch_spyre._inductor.errors import Unsupported
 
 aten, spyre = torch.ops.aten, torch.ops.spyre
 
@@ -62,11 +66,47 @@ def _for_the_card(target, function, original):
             device = next((a for a in args if isinstance(a, torch.device)), None)
         if device is None or torch.device(device).type != "spyre":
             return original(*args, **kwargs)
-        if patches.is_refused(V.graph.current_node):
-            return fallback_handler(target, add_to_fallback_set=False)(*args, **kwargs)
-        return function(*args, **kwargs)
+        if not patches.is_refused(V.graph.current_node):
+            try:
+                return function(*args, **kwargs)
+            except Unsupported as error:
+                patches.refuse(patches.operator_key(V.graph.current_node), str(error))
+        return fallback_handler(target, add_to_fallback_set=False)(*args, **kwargs)
 
     return lower
+
+
+def register_spyre_lowering(
+    op,
+    name=None,
+    broadcast=False,
+    type_promotion_kind=ELEMENTWISE_TYPE_PROMOTION_KIND.DEFAULT,
+    override_return_dtype=None,
+    convert_input_to_bool=False,
+    lowering_dict=_ours,
+):
+    """A decorator for a lowering of a script's own; it goes before PyTorch's and before those below.
+
+    The lowering may call ``ops.<name>``, by default the operator's name, for an operation of the card.
+    """
+    from torch_spyre._inductor.patches import name_device_operation
+
+    name = name or op.__name__
+    name_device_operation(name)
+    register_op_dtype_propagation_rules(name, type_promotion_kind, override_return_dtype)
+
+    def keep(function):
+        register_lowering(
+            op,
+            broadcast=broadcast,
+            type_promotion_kind=type_promotion_kind,
+            convert_input_to_bool=convert_input_to_bool,
+            lowering_dict=lowering_dict,
+        )(function)
+        registered.note(op, function)
+        return function
+
+    return keep
 
 
 @contextlib.contextmanager
@@ -86,7 +126,12 @@ class DeviceReduction(ir.Reduction):
     op_info: dict | None = None
 
 
+_OF_NOTHING = {"dot": 0.0, "sum": 0.0, "mean": float("nan")}
+
+
 def _reduction(kind: str, dtype, device, inner_fn, ranges, reduced, info=None) -> ir.TensorBox:
+    if any(V.graph.sizevars.statically_known_equals(extent, 0) for extent in reduced):
+        return full(ranges, _OF_NOTHING[kind], dtype=dtype, device=device)
     reduction = DeviceReduction(
         device=device,
         dtype=dtype,
@@ -109,9 +154,14 @@ def _batch_index(index, sizes):
     return [sympy.Integer(0) if s == 1 else i for i, s in zip(index, sizes, strict=True)]
 
 
+# Into how many 16-bit parts the operands of a float32 product are split.
+_FLOAT32_PARTS = {"highest": 3, "high": 2, "medium": 1}
+
+
 @_lowering(aten.mm.default, aten.bmm.default, spyre.batched_matmul.default)
-def batched_matmul(x, y):
+def batched_matmul(x, y, out_dtype=None):
     x.realize(), y.realize()
+    out_dtype = out_dtype or x.get_dtype()
     *x_batch, rows, depth = x.get_size()
     *y_batch, _, columns = y.get_size()
     batch = _broadcast(x_batch, y_batch)
@@ -125,8 +175,18 @@ def batched_matmul(x, y):
         )
 
     if V.graph.sizevars.statically_known_equals(depth, 1):
-        return _pointwise(x, [*batch, rows, columns], lambda i: ops.mul(*operands(i, [sympy.Integer(0)])))
-    return _reduction("dot", x.get_dtype(), x.get_device(), operands, [*batch, rows, columns], [depth])
+
+        def single(index):
+            return ops.mul(*(ops.to_dtype(t, out_dtype) for t in operands(index, [sympy.Integer(0)])))
+
+        return _pointwise(x, [*batch, rows, columns], single, out_dtype)
+    parts = {"parts": _FLOAT32_PARTS[torch.get_float32_matmul_precision()]} if x.get_dtype() == torch.float32 else None
+    return _reduction("dot", out_dtype, x.get_device(), operands, [*batch, rows, columns], [depth], parts)
+
+
+@_lowering(spyre.batched_matmul_wide.default)
+def batched_matmul_wide(x, y):
+    return batched_matmul(x, y, torch.float32)
 
 
 def _broadcast(a, b):
@@ -148,6 +208,8 @@ def mean(x, axis=None, keepdim=False, *, dtype=None):
         count *= V.graph.sizevars.guard_int(extent)
     device, kind, factor = x.get_device(), x.get_dtype(), 1.0 / max(count, 1)
     inner, outer, reduced = kwargs["inner_fn"], kwargs["ranges"], kwargs["reduction_ranges"]
+    if count == 0:
+        return full(outer, _OF_NOTHING["mean"], dtype=kind, device=device)
     if count == 1:
         return _pointwise(x, outer, lambda i: inner(i, [sympy.Integer(0)] * len(reduced)))
     if sum(1 for extent in reduced if extent != 1) == 1:
@@ -243,6 +305,11 @@ def clamp_max(x, bound):
     return clamp(x, None, bound)
 
 
+@_lowering(spyre.checked_index)
+def checked_index(index, size):
+    return _unary("checked_index", index, size=float(size))
+
+
 @_lowering(spyre.layernormscale)
 def layernormscale(moments, eps):
     return _unary("layernormscale", moments, eps=float(eps))
@@ -267,6 +334,18 @@ def causal_mask(rows, columns, dtype, device):
         return ops.where(allowed, ops.constant(0.0, dtype), ops.constant(torch.finfo(dtype).min, dtype))
 
     box = ir.Pointwise.create(device=device, dtype=dtype, inner_fn=inner, ranges=[rows, columns])
+    box.realize()
+    return box
+
+
+@_lowering(spyre.padding_mask)
+def padding_mask(columns, first, dtype, device):
+    def inner(index):
+        kept = ops.lt(ops.index_expr(index[0], torch.int32), ops.constant(first, torch.int32))
+        lowest = torch.finfo(torch.float16).min
+        return ops.where(kept, ops.constant(0.0, dtype), ops.constant(lowest, dtype))
+
+    box = ir.Pointwise.create(device=device, dtype=dtype, inner_fn=inner, ranges=[columns])
     box.realize()
     return box
 
@@ -306,6 +385,16 @@ def constant_pad_nd(x, padding, fill_value=0):
                 pieces.append(full(size, fill_value, dtype=x.get_dtype(), device=x.get_device()))
         x = cat(pieces, dim) if len(pieces) > 1 else x
     return clone(x) if isinstance(x.data, ir.BaseView) or not any(p > 0 for p in padding) else x
+
+
+@_lowering(aten.index_select.default)
+def index_select(x, dim, index):
+    rank = len(x.get_size())
+    table = x if rank else lowerings[aten.view](x, [1])
+    rows = index if len(index.get_size()) else lowerings[aten.view](index, [1])
+    before = [None] * (_validate_dim(x, dim, 0) if rank else 0)
+    found = lowerings[aten.index.Tensor](table, [*before, rows])
+    return found if rank else lowerings[aten.view](found, [])
 
 
 @_lowering(aten.slice_scatter)

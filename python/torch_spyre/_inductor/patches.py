@@ -8,10 +8,13 @@ import contextlib
 import copy
 import functools
 import logging
+import operator
 import threading
 from unittest import mock
 
 import torch
+
+from torch_spyre import profiler
 
 log = logging.getLogger(__name__)
 _state = threading.local()
@@ -20,11 +23,18 @@ _state = threading.local()
 # --- installed once, with Dynamo and Inductor ------------------------------------------------------------------------
 
 
+def _is_ours(function) -> bool:
+    """Whether it was replaced already: an installation that Ctrl-C ended is run again."""
+    return getattr(getattr(function, "__code__", None), "co_filename", None) == __file__
+
+
 def guard_device_layouts() -> None:
     """Dynamo's tensor guards know neither device layouts nor storage offsets; compiled kernels depend on both."""
     from torch._dynamo.guards import GUARD_VALUE_DISPATCH, GuardBuilder, get_verbose_code_parts
 
     original = GuardBuilder.TENSOR_MATCH
+    if _is_ours(original):
+        return
 
     @functools.wraps(original)
     def TENSOR_MATCH(self, guard, value=None):
@@ -45,9 +55,9 @@ def guard_device_layouts() -> None:
             lies_as_compiled, get_verbose_code_parts(code, guard), guard.user_stack
         )
 
-    GuardBuilder.TENSOR_MATCH = TENSOR_MATCH
     if "TENSOR_MATCH" in GUARD_VALUE_DISPATCH:
         TENSOR_MATCH.guard_check_spec = GUARD_VALUE_DISPATCH["TENSOR_MATCH"]
+    GuardBuilder.TENSOR_MATCH = TENSOR_MATCH
 
 
 def _key_holds_device_layouts() -> None:
@@ -55,15 +65,18 @@ def _key_holds_device_layouts() -> None:
     from torch._inductor.codecache import FxGraphHashDetails
 
     original = FxGraphHashDetails.__init__
+    if _is_ours(original):
+        return
 
     @functools.wraps(original)
     def __init__(self, gm, example_inputs, *args, **kwargs):
         original(self, gm, example_inputs, *args, **kwargs)
         if not uses_spyre(gm, example_inputs):
             return
-        from torch_spyre._inductor import hints, kernels, real_inputs
+        from torch_spyre._inductor import hints, kernels, real_inputs, registered
 
         self.spyre_hints = hints.for_key(gm)
+        self.spyre_registered = registered.for_key()
         self.spyre_inputs = real_inputs.layouts_for_key()
         self.spyre_compiler = kernels.compiler_id()
 
@@ -75,6 +88,8 @@ def _realize_every_device_loop() -> None:
     from torch._inductor.ir import Loops
 
     original = Loops.has_large_inner_fn
+    if _is_ours(original):
+        return
 
     @functools.wraps(original)
     def has_large_inner_fn(self, threshold=None):
@@ -85,13 +100,17 @@ def _realize_every_device_loop() -> None:
 
 def _name_device_operations() -> None:
     """Inductor's ops handlers know its own names only; ours must pass through them like any other."""
-    from torch._inductor.ops_handler import DefaultHandler
-
     from torch_spyre._inductor.device_ops import DEVICE_OPERATIONS
 
     for name in DEVICE_OPERATIONS:
-        if name not in vars(DefaultHandler):
-            setattr(DefaultHandler, name, DefaultHandler._call_default(name))
+        name_device_operation(name)
+
+
+def name_device_operation(name: str) -> None:
+    from torch._inductor.ops_handler import DefaultHandler
+
+    if not hasattr(DefaultHandler, name):
+        setattr(DefaultHandler, name, DefaultHandler._call_default(name))
 
 
 def _compile_for_the_card() -> None:
@@ -99,6 +118,8 @@ def _compile_for_the_card() -> None:
     from torch._inductor import compile_fx as module
 
     original = module.compile_fx
+    if _is_ours(original):
+        return
 
     @functools.wraps(original)
     def compile_fx(model_, example_inputs_, inner_compile=module.compile_fx_inner, *args, **kwargs):
@@ -106,6 +127,7 @@ def _compile_for_the_card() -> None:
             return original(model_, example_inputs_, inner_compile, *args, **kwargs)
         from torch_spyre._inductor import decompositions
 
+        _check_products_in_place(model_)
         refusals.pop(_compilation(), None)
         with enable_spyre_context(example_inputs_):
             kwargs.setdefault("decompositions", decompositions.table())
@@ -113,6 +135,28 @@ def _compile_for_the_card() -> None:
             return original(model_, example_inputs_, inner, *args, **kwargs)
 
     module.compile_fx = compile_fx
+
+
+_PRODUCTS_IN_PLACE = {"mul_", "__imul__", operator.imul, torch.ops.aten.mul_.Tensor, torch.ops.aten.mul_.Scalar}
+
+
+def _check_products_in_place(model) -> None:
+    """PyTorch's description of ``mul_`` forgets that a result that cannot be cast back is an error; all others ask."""
+    if not isinstance(model, torch.fx.GraphModule):
+        return
+
+    def value(argument):
+        return argument.meta.get("example_value") if isinstance(argument, torch.fx.Node) else argument
+
+    for node in model.graph.nodes:
+        if node.target not in _PRODUCTS_IN_PLACE or len(node.args) != 2:
+            continue
+        target, factor = (value(argument) for argument in node.args)
+        if not isinstance(target, torch.Tensor) or not isinstance(factor, (torch.Tensor, bool, int, float)):
+            continue
+        result = torch.result_type(target, factor)
+        if not torch.can_cast(result, target.dtype):
+            raise RuntimeError(f"result type {result} can't be cast to the desired output type {target.dtype}")
 
 
 def install() -> None:
@@ -200,6 +244,8 @@ def enable_spyre_context(example_inputs=()):
             mock.patch.object(joint_graph, "pass_patterns", []),
             lowering.installed(),
             _forced_fallbacks(),
+            _numbers_follow_tensors(),
+            _floats_stay_open(),
         ):
             yield
     finally:
@@ -265,6 +311,36 @@ def _forced_fallbacks():
         yield
 
 
+@contextlib.contextmanager
+def _numbers_follow_tensors():
+    """A pointwise operator runs where its first operand is, unless another one is on a GPU: a number of the host beside
+    a tensor of the card would otherwise take the operator to the host."""
+    from torch._inductor import lowering
+
+    is_gpu = lowering.is_gpu
+    with mock.patch.object(lowering, "is_gpu", lambda kind: kind == "spyre" or is_gpu(kind)):
+        yield
+
+
+@contextlib.contextmanager
+def _floats_stay_open():
+    """A float that changes from call to call becomes a tensor where PyTorch knows how; elsewhere every value of it is
+    compiled for. These operators take tensors, too."""
+    from torch.fx.passes import _tensorify_python_scalars as tensorify
+
+    aten = torch.ops.aten
+    with_tensors = {
+        aten.clamp_max.default: aten.clamp_max.Tensor,
+        aten.clamp_min.default: aten.clamp_min.Tensor,
+        aten.fmod.Scalar: aten.fmod.Tensor,
+        aten.pow.Scalar: aten.pow.Tensor_Tensor,
+        aten.pow.Tensor_Scalar: aten.pow.Tensor_Tensor,
+        aten.remainder.Scalar: aten.remainder.Tensor,
+    }
+    with mock.patch.dict(tensorify.SUPPORTED_OPS, with_tensors):
+        yield
+
+
 def _copy_graph(gm):
     """Passes change graphs; the constants a graph holds are shared, being tensors on the card that stay as they are."""
     tensors = [t for t in vars(gm).values() if isinstance(t, torch.Tensor)] + list(gm.buffers()) + list(gm.parameters())
@@ -286,7 +362,8 @@ def compile_inner(gm, example_inputs, then, **kwargs):
             _state.noted = set()
             try:
                 return then(_copy_graph(gm), example_inputs, **kwargs)
-            except Exception:  # after a refusal whatever went wrong goes wrong again, if it must
+            except Exception as error:  # after a refusal whatever went wrong goes wrong again, if it must
                 if not _state.noted - _state.refused:
+                    profiler.record_failure("compile_frontend", error)
                     raise
                 _state.refused |= _state.noted

@@ -19,7 +19,7 @@ def supported(x, dim: int, dtype) -> bool:
     if x.ndim == 0 or x.numel() == 0 or not -x.ndim <= dim < x.ndim or x.numel() * BLOCK > _PAIRS_AT_MOST:
         return False
     whole = x.dtype in (torch.bool, *integers.INTEGERS)
-    summed = (torch.int64,) if whole else (x.dtype, torch.float32)
+    summed = integers.INTEGERS if whole else (x.dtype, torch.float32)
     return (whole or x.dtype in (torch.float32, *_HALVES)) and dtype in (None, *summed)
 
 
@@ -32,7 +32,7 @@ def running_sums(x, dim: int, dtype=None):
     if dim % x.ndim != x.ndim - 1:
         return _along_rows(x.to(dtype if whole else torch.float32), dim).to(dtype)
     if x.dtype == torch.bool and x.shape[-1] <= _EXACT:
-        return _counted(x)
+        return _counted(x).to(dtype)
     if whole:
         return _along_last(integers.digits(x.to(torch.int64)), torch.float32, dtype)
     return _along_last([x.to(torch.float32)], x.dtype, dtype).to(dtype)
@@ -59,7 +59,7 @@ def _along_rows(x, dim: int):
 
 
 def _number(digits: list, dtype):
-    return integers.number(*digits) if dtype == torch.int64 else digits[0]
+    return integers.number(*digits, dtype=dtype) if dtype in integers.INTEGERS else digits[0]
 
 
 def _along_last(digits: list, source, dtype):

@@ -97,7 +97,9 @@ class SpyreScheduling(BaseScheduling):
         name = self._define(region, nodes)
         self.codegen_comment(nodes, name)
         # The compiler names inputs and outputs in the order of its own lists.
-        inputs, outputs = ", ".join(kernel.inputs), ", ".join(kernel.outputs)
+        device = nodes[0].get_device()
+        numbers = {n: f"launch_scalar({source}, {dtype}, '{device}')" for n, (source, dtype) in region.scalars.items()}
+        inputs, outputs = ", ".join(numbers.get(n, n) for n in kernel.inputs), ", ".join(kernel.outputs)
         wrapper.writeline(f"{name}.run([{inputs}], [{outputs}])")
         self.free_buffers_in_scheduler()
 

@@ -27,7 +27,8 @@ class SpyrePythonWrapperCodegen(PythonWrapperCodegen):
         super().write_header()
         self.header.splice(
             """
-            from torch_spyre._inductor.kernels import SpyreAsyncCompile, reinterpret_tensor, empty_with_layout
+            from torch_spyre._inductor.kernels import SpyreAsyncCompile, empty_with_layout
+            from torch_spyre._inductor.kernels import launch_scalar, reinterpret_tensor
             async_compile = SpyreAsyncCompile()
             """,
             strip=True,

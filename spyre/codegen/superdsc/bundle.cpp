@@ -1,7 +1,6 @@
 #include "spyre/codegen/superdsc/bundle.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <utility>
 
@@ -11,20 +10,6 @@
 
 namespace spyre {
 namespace {
-
-Status failed(const std::filesystem::path& path, std::string_view what, const std::error_code& why) {
-  return Error(ErrorKind::kNotFound, fmt::format("{}: {}: {}", path.string(), what, why.message()));
-}
-
-Status write_files(const Bundle& bundle, const std::filesystem::path& directory) {
-  for (const auto& [name, text] : bundle.files) {
-    std::error_code failure;
-    std::filesystem::create_directories((directory / name).parent_path(), failure);
-    if (failure) return failed(directory, "cannot be created", failure);
-    SPYRE_TRY(write_text(directory / name, text));
-  }
-  return Status();
-}
 
 constexpr const char* kLaunchSpec = "launch_spec.json";
 
@@ -80,21 +65,6 @@ Result<Bundle> write_bundle(const Kernel& kernel, const BundleOptions& asked) {
                       kernel.arguments.size() + (loaded.front().program.pool_is_parameter ? 1 : 0)));
   bundle.files["spyreCodeDir/init_binary.bin"] = std::move(region);
   return bundle;
-}
-
-Status save_bundle(const Bundle& bundle, const std::filesystem::path& directory) {
-  const std::filesystem::path fresh = fmt::format("{}.new{}", directory.string(), ::getpid());
-  const std::filesystem::path stale = fmt::format("{}.old{}", directory.string(), ::getpid());
-  SPYRE_TRY(write_files(bundle, fresh));
-  std::error_code failure;
-  if (std::filesystem::exists(directory)) {
-    std::filesystem::rename(directory, stale, failure);
-    if (failure) return failed(directory, "cannot be replaced", failure);
-  }
-  std::filesystem::rename(fresh, directory, failure);
-  if (failure) return failed(directory, "cannot be put in place", failure);
-  std::filesystem::remove_all(stale, failure);
-  return failure ? failed(stale, "cannot be removed", failure) : Status();
 }
 
 }  // namespace spyre

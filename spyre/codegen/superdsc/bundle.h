@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -49,9 +48,5 @@ struct Bundle {
 
 /// Validates the kernel and writes its artifacts. Refusals name the op and the tensor.
 Result<Bundle> write_bundle(const Kernel& kernel, const BundleOptions& options = {});
-
-/// Publishes a bundle as a directory. It is written beside its final name and renamed, so that a reader finds
-/// the whole bundle or none of it; a bundle already there is replaced.
-Status save_bundle(const Bundle& bundle, const std::filesystem::path& directory);
 
 }  // namespace spyre

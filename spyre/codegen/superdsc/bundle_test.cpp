@@ -229,23 +229,5 @@ TEST(SpyreCode, AKernelCutInTwoIsOneJobOfTwoPrograms) {
   EXPECT_FALSE(bundle.files.contains("bundle.mlir"));
 }
 
-TEST(SaveBundle, PublishesWholeDirectoriesAndReplacesOldOnes) {
-  const std::filesystem::path root =
-      std::filesystem::path(testing::TempDir()) / fmt::format("bundle{}", ::getpid());
-  std::filesystem::remove_all(root);
-  std::filesystem::create_directories(root);
-  const Bundle first = corpus_bundle("softmax");
-  const Bundle second = corpus_bundle("abs");
-  ASSERT_TRUE(save_bundle(first, root / "k").ok());
-  ASSERT_TRUE(save_bundle(second, root / "k").ok());
-  for (const auto& [name, text] : second.files) EXPECT_EQ(read_text(root / "k" / name).value(), text);
-  EXPECT_FALSE(std::filesystem::exists(root / "k" / "sdsc_1.json"));  // nothing of the first one is left
-  std::vector<std::string> left;
-  for (const auto& entry : std::filesystem::directory_iterator(root)) left.push_back(entry.path().filename());
-  EXPECT_THAT(left, ElementsAre("k"));
-  EXPECT_FALSE(save_bundle(first, root / "k" / "bundle.mlir" / "no").ok());
-  std::filesystem::remove_all(root);
-}
-
 }  // namespace
 }  // namespace spyre::superdsc

@@ -26,11 +26,12 @@ std::optional<Mask> mask_of(const SdscPlan& plan) {
   return std::nullopt;
 }
 
-// The published values are for 16 bits. In 32 bits a maximum below -65504 is an ordinary number, and infinity has a code.
+// The published value for extremes is 65504 of either sign. A number beyond it is an ordinary one in either float (a
+// mask in bfloat16 is), so padding counts as the end of the format instead.
 double mask_value(const SdscPlan& plan) {
   const double value = plan.info->mask.value_or(0.0);
   const bool extreme = plan.info->name.starts_with("max") || plan.info->name.starts_with("min");
-  return plan.format == DataFormat::IEEE_FP32 && extreme ? std::copysign(INFINITY, value) : value;
+  return extreme ? std::copysign(INFINITY, value) : value;
 }
 
 // Format of the op: that of its first data input.
@@ -49,7 +50,7 @@ DataFormat op_format(const SdscPlan& plan) {
 Result<uint32_t> encode_constant(double value, DataFormat format) {
   switch (format) {
     case DataFormat::SEN169_FP16:
-      return sen169_from_fp32(static_cast<float>(value));
+      return saturated_sen169_from_fp32(static_cast<float>(value));
     case DataFormat::IEEE_FP32:
       return std::bit_cast<uint32_t>(static_cast<float>(value));
     case DataFormat::IEEE_INT32:

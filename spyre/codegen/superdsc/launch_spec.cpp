@@ -1,5 +1,7 @@
 // What the caller must pass, and what each parameter of the bundle is.
 
+#include <cmath>
+
 #include "spyre/codegen/superdsc/bundle_program.h"
 
 namespace spyre::superdsc {
@@ -27,6 +29,30 @@ std::string_view kind_name(Parameter::Kind kind) {
       return "loop_dimension";
   }
   return "unknown";
+}
+
+// JSON has no word for these.
+Json number_json(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  return value;
+}
+
+Json argument_json(const LaunchArgument& arg) {
+  Json out = {{"arg_index", arg.index},
+              {"role", to_string(arg.role)},
+              {"shape", shape_json(arg.shape)},
+              {"dtype", arg.dtype}};
+  if (!arg.stride.empty()) out["stride"] = arg.stride;
+  if (arg.offset != 0) out["offset"] = arg.offset;
+  if (arg.storage != 0) out["storage"] = arg.storage;
+  if (arg.fill)
+    out["fill"] = {{"start", number_json(arg.fill->start)}, {"step", number_json(arg.fill->step)}};
+  out["layout"] = {{"device_size", arg.device_size},
+                   {"stride_map", arg.stride_map},
+                   {"device_dtype", to_string(arg.format)},
+                   {"element_arrangement", to_string(arg.arrangement)}};
+  return out;
 }
 
 Json symbol_json(const Symbol& symbol, int64_t id) {
@@ -65,17 +91,7 @@ Json launch_spec_json(const Kernel& kernel, const BundleProgram& program) {
   std::sort(by_index.begin(), by_index.end(),
             [](const auto* a, const auto* b) { return a->index < b->index; });
   Json args = Json::array();
-  for (const LaunchArgument* arg : by_index) {
-    args.push_back({{"arg_index", arg->index},
-                    {"role", to_string(arg->role)},
-                    {"shape", shape_json(arg->shape)},
-                    {"dtype", arg->dtype},
-                    {"layout",
-                     {{"device_size", arg->device_size},
-                      {"stride_map", arg->stride_map},
-                      {"device_dtype", to_string(arg->format)},
-                      {"element_arrangement", to_string(arg->arrangement)}}}});
-  }
+  for (const LaunchArgument* arg : by_index) args.push_back(argument_json(*arg));
   Json symbols = Json::array();
   for (size_t i = 0; i < program.symbols.size(); ++i) {
     symbols.push_back(symbol_json(program.symbols[i], -static_cast<int64_t>(i) - 1));

@@ -90,6 +90,7 @@ Result<SdscPlan> plan_sdsc(const OpSpec& op, const Machine& machine) {
   SPYRE_TRY(classify_layouts(plan));
   name_function(plan);
   SPYRE_TRY(collect_constants(plan));
+  SPYRE_TRY(check_shape(plan));
   return plan;
 }
 

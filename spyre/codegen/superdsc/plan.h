@@ -22,6 +22,7 @@
 ///     physical       strides, gaps, slice offsets; then every size and alignment rule is checked
 ///     layout_class   tensors with the same stick and the same set of dimensions share a label
 ///     constants      op constants and the masking value as bit patterns
+///     op_shape       whether the card takes it: the rules its reader has
 namespace spyre::superdsc {
 
 /// One dimension of the artifact's iteration space.
@@ -141,6 +142,7 @@ Status assign_scales(SdscPlan& plan);
 Status lay_out(SdscPlan& plan, const Machine& machine);
 Status classify_layouts(SdscPlan& plan);
 Status collect_constants(SdscPlan& plan);
+Status check_shape(const SdscPlan& plan);
 
 /// The next label that no dimension has yet, for an injected one.
 Result<std::string> unused_label(const SdscPlan& plan);

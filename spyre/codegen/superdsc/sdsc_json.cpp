@@ -282,7 +282,8 @@ class Writer {
     Json shortfalls = Json::object();
     for (const TensorDim& d : tensor.dims) {
       const int64_t gap = d.gap;
-      if (gap == 0) continue;
+      // Of a table the card learns here how many rows it has, even if they are as many as positions.
+      if (gap == 0 && d.max_size != 1) continue;
       const bool shortfall = gap < 0 && plan_.is_restickify();
       gaps[label(d.dim)] = per_core_gap(tensor, shortfall ? -gap : gap);
       if (shortfall) shortfalls[label(d.dim)] = per_core_gap(tensor, -gap);

@@ -263,9 +263,11 @@ TEST(Constants, FollowTheCardsFloat) {
   EXPECT_EQ(bits(1.5), 0x3F00u);
   EXPECT_EQ(bits(100.0), 0x4B20u);
   EXPECT_EQ(bits(0.0), 0u);
-  EXPECT_EQ(bits(65504.0), 0x5E00u);                // a tie rounds away from zero: 65536
+  EXPECT_EQ(bits(65504.0), 0x5DFFu);                // finfo(float16).max stays within fp16
+  EXPECT_EQ(bits(INFINITY), 0x7FFEu);               // the largest finite value: infinity has no code
   EXPECT_EQ(bits(8573157376.0), 0x7FFEu);           // the largest finite value
-  EXPECT_EQ(bits(1e11), 0x7FFFu);                   // beyond it: no number
+  EXPECT_EQ(bits(1e11), 0x7FFEu);                   // beyond it as well
+  EXPECT_EQ(bits(NAN), 0x7FFFu);
   EXPECT_EQ(bits(4.665707820095122e-10), 0x0001u);  // the smallest positive value, an ordinary number here
   EXPECT_EQ(bits(1e-12), 0u);
   EXPECT_EQ(encode_constant(1.0, DataFormat::IEEE_FP32).value(), 0x3F800000u);
@@ -280,7 +282,7 @@ TEST(Sdsc, SoftmaxMasksPaddingWithTheIdentityOfEachOp) {
     const Json& constant = config["constantInfo_"][std::to_string(config["maskingConstId_"].get<int>())];
     return constant["data_"]["data_"]["[0, 0, 0]"][0].get<std::string>();
   };
-  EXPECT_EQ(mask(0), std::to_string(0x8000 | 0x5E00));  // max: -65504
+  EXPECT_EQ(mask(0), std::to_string(0x8000 | 0x7FFE));  // max: the least finite value
   EXPECT_EQ(mask(1), "none");                           // sub
   EXPECT_EQ(mask(2), std::to_string(encode_constant(-10000, DataFormat::SEN169_FP16).value()));
   EXPECT_EQ(mask(3), "0");     // sum

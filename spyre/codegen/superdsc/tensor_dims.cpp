@@ -229,9 +229,11 @@ Status order_tensor_dims(SdscPlan& plan) {
     if (tensor.indirection == Indirection::kIndex && tensor.dims.empty()) {
       // A constant index: one position, so that there is something to index along.
       SPYRE_ASSIGN_OR_RETURN(std::string label, unused_label(plan));
-      const int dim = plan.add_dim(std::move(label), 1);
-      tensor.dims.push_back({.dim = dim});
-      tensor.stick = {{.dim = dim, .size = tensor.lanes}};
+      tensor.dims.push_back({.dim = plan.add_dim(std::move(label), 1)});
+    }
+    const bool single = tensor.dims.size() == 1 && plan.dims[tensor.dims[0].dim].extent == 1;
+    if (tensor.indirection == Indirection::kIndex && !tensor.own_stick && single) {
+      tensor.stick = {{.dim = tensor.dims[0].dim, .size = tensor.lanes}};
       tensor.own_stick = true;
     }
     if (tensor.indirection == Indirection::kIndex && !tensor.own_stick) {

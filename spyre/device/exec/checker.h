@@ -112,6 +112,8 @@ class Checker {
   bool check_place(const BoundOp& bound, int tensor, int core, const Footprint& sticks);
   void check_against_region(const BoundOp& bound, int tensor);
   Input check_input(const BoundOp& bound, int tensor);
+  std::optional<Box> without_gap(const BoundOp& bound, int tensor, int core) const;
+  std::optional<Box> without_odd_end(const BoundOp& bound, int tensor, int core);
   void check_found(const BoundOp& bound, int tensor, int core, const StickRun& hull,
                    const std::vector<uint32_t>& found);
   void check_clobber(const BoundOp& bound, int tensor, int core, const std::vector<uint32_t>& found);

@@ -70,9 +70,10 @@ void Checker::check_against_region(const BoundOp& bound, int tensor) {
   }
   const StickRun at{region->begin / kStick, (region->end - region->begin) / kStick};
   const LaunchArg& arg = *region->arg;
-  if (tensor == bound.op->output && arg.role == "input") {
+  if (tensor == bound.op->output && (arg.role == "input" || arg.is_constant())) {
     report(Rule::kReadOnly, bound, tensor, -1, at,
-           fmt::format("writes {}, which the launch specification calls an input", region->name));
+           fmt::format("writes {}, which the launch specification calls {}", region->name,
+                       arg.is_constant() ? "a constant" : "an input"));
   }
   if (is_plain(t) && !views(shape_of(bound, tensor), shape_of(arg, region->begin))) {
     report(Rule::kLayout, bound, tensor, -1, at,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "spyre/device/exec/checker.h"
 #include "spyre/device/exec/checker_parts.h"
@@ -10,19 +11,109 @@
 
 namespace spyre::exec {
 
+namespace {
+
+/// Whether two writers describe one buffer: slices of it name its whole extents, with the rest as gaps.
+bool same_buffer(const MemoryShape& a, const MemoryShape& b) {
+  return std::ranges::equal(a.dims, b.dims, [](const MemoryDim& x, const MemoryDim& y) {
+    return x.stride == y.stride && x.steps == y.steps;
+  });
+}
+
+}  // namespace
+
+/// The part of an input that a core wants where it reads more: a turn reads whole tiles, and whoever wrote a
+/// tensor of fewer rows declared the rest of them a gap. Nothing where there is no gap, or where somebody
+/// else filled it: slices of one buffer are written so.
+std::optional<Box> Checker::without_gap(const BoundOp& bound, int tensor, int core) const {
+  const Tensor& t = bound.tensors[tensor];
+  if (bound.op->info->family != OpFamily::kCopy || t.residence != Residence::kHbm || !is_plain(t)) {
+    return std::nullopt;
+  }
+  const Footprint& touched = sticks_[tensor][core];
+  uint32_t first = 0;
+  hbm_.for_each_run(hull_of(touched).first, 1, [&](uint32_t number, int64_t, int64_t) { first = number; });
+  const Record& writer = records_[first];
+  if (first == 0 || writer.from_host) {
+    return std::nullopt;
+  }
+  const MemoryShape view = shape_of(bound, tensor);
+  Box box = touched_box(bound, tensor, core);
+  bool smaller = false;
+  for (const MemoryDim& dim : view.dims) {
+    const int64_t end = std::max(written_extent(view, dim, writer.shape), box.lower[dim.op_dim] + 1);
+    smaller |= end < box.upper[dim.op_dim];
+    box.upper[dim.op_dim] = std::min(box.upper[dim.op_dim], end);
+  }
+  bool filled = false;
+  for (const StickRun& run : touched) {
+    hbm_.for_each_run(run.first, run.count, [&](uint32_t number, int64_t, int64_t) {
+      const Record& other = records_[number];
+      filled |= number != 0 && number != first && !writer.overwrote.contains(other.sequence) &&
+                other.who.launch == writer.who.launch && same_buffer(other.shape, writer.shape);
+    });
+  }
+  return smaller && !filled ? std::optional(box) : std::nullopt;
+}
+
+/// The part of an input that narrowing wants of it: pairs of sticks become one, and of an odd number of them the last
+/// has no partner. Nothing where the partner is there: the same writer wrote both.
+std::optional<Box> Checker::without_odd_end(const BoundOp& bound, int tensor, int core) {
+  const Tensor& t = bound.tensors[tensor];
+  if (bound.op->info->name != "fp32todl16" || !is_plain(t)) {
+    return std::nullopt;
+  }
+  const auto stick = std::ranges::find_if(t.dims, [](const TensorDim& dim) { return dim.per_stick > 1; });
+  Box box = touched_box(bound, tensor, core);
+  if (stick == t.dims.end() || box.upper[stick->dim] - box.lower[stick->dim] < 2 * stick->per_stick) {
+    return std::nullopt;
+  }
+  box.upper[stick->dim] -= stick->per_stick;
+  const auto writers = [&](int64_t lower, int64_t upper) {
+    Box part = box;
+    part.lower[stick->dim] = lower;
+    part.upper[stick->dim] = upper;
+    std::set<uint32_t> found;
+    for (const StickRun& run : footprint(bound, tensor, core, part)) {
+      shadow(t.residence, bound.op->cores[core].core)
+          .for_each_run(run.first, run.count, [&](uint32_t number, int64_t, int64_t) { found.insert(number); });
+    }
+    return found;
+  };
+  const int64_t end = box.upper[stick->dim];
+  const std::set<uint32_t> last = writers(end - stick->per_stick, end), partner = writers(end, end + stick->per_stick);
+  const bool shared = std::ranges::any_of(partner, [&](uint32_t number) { return number != 0 && last.contains(number); });
+  return shared ? std::nullopt : std::optional(box);
+}
+
 Checker::Input Checker::check_input(const BoundOp& bound, int tensor) {
   const Tensor& t = bound.tensors[tensor];
   Input input{.logical = std::vector<int64_t>(bound.dims(), kNoPadding)};
   std::vector<uint32_t> all;
   std::vector<int> seen;  // one core of each different slice
-  bool missing = false;
+  bool missing = false, gap = false;
+  std::vector<int64_t> wanted(bound.dims(), kNoPadding);
   for (int core = 0; core < core_count(bound); ++core) {
-    const Footprint& sticks = sticks_[tensor][core];
+    Footprint sticks = sticks_[tensor][core];
     const bool shared =
         t.residence == Residence::kHbm &&
         std::any_of(seen.begin(), seen.end(), [&](int other) { return sticks_[tensor][other] == sticks; });
     if (sticks.empty() || shared) {
       continue;
+    }
+    std::optional<Box> box = without_gap(bound, tensor, core);
+    if (!box) {
+      box = without_odd_end(bound, tensor, core);
+    }
+    if (box) {
+      sticks = footprint(bound, tensor, core, *box);
+      gap = true;
+      const Box touched = touched_box(bound, tensor, core);
+      for (int d = 0; d < bound.dims(); ++d) {
+        if (box->upper[d] < touched.upper[d]) {
+          wanted[d] = std::min(wanted[d], box->upper[d]);
+        }
+      }
     }
     std::vector<uint32_t> found;
     ShadowMemory& memory = shadow(t.residence, bound.op->cores[core].core);
@@ -44,6 +135,12 @@ Checker::Input Checker::check_input(const BoundOp& bound, int tensor) {
     seen.push_back(core);
   }
   learn(bound, tensor, all, input);
+  if (gap) {
+    input.padding = {.kind = PadValue::Kind::kUndefined};
+    for (int d = 0; d < bound.dims(); ++d) {
+      input.logical[d] = std::min(input.logical[d], wanted[d]);
+    }
+  }
   if (missing && !t.through) {
     Input result = input;
     for (const int core : seen) {

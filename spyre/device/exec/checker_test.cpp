@@ -9,6 +9,14 @@
 
 #include "spyre/device/exec/op_case.h"
 
+namespace spyre::exec {
+
+void PrintTo(const Finding& finding, std::ostream* out) {
+  *out << to_string(finding);
+}
+
+}  // namespace spyre::exec
+
 namespace spyre::testing_artifacts {
 namespace {
 
@@ -83,6 +91,52 @@ TEST(Checker, ReadingHbmThatNobodyWroteIsFoundToTheStick) {
   EXPECT_EQ(found[0].range, (AddressRange{Residence::kHbm, kX + 384, kX + 512}));
   EXPECT_EQ(found[0].party.op, "neg");
   EXPECT_EQ(found[0].party.core, 0);
+}
+
+/// One row into a tile of 64 at `base`, the rest of which is a declared gap; `row` is where it goes.
+OpSpec one_row_of_a_tile(int64_t base, int64_t row = 0) {
+  TensorSpec out = hbm(base + row * 128);
+  out.gap = {{"mb", 63}};
+  return neg(hbm(kX), out, 1);
+}
+/// Turns a whole tile.
+OpSpec turn(int64_t from, int64_t to) {
+  return {.function = "ReStickifyOpHBM",
+          .dims = {{"mb", 64}, {"out", 64}},
+          .tensors = {{.order = {"mb", "out"}, .stick = {"out"}, .base = from},
+                      {.order = {"out", "mb"}, .stick = {"mb"}, .base = to}}};
+}
+
+TEST(Checker, ATurnMayReadTheGapThatTheWriterOfItsTileDeclared) {
+  EXPECT_THAT(Scene().host(kX, 512).op(one_row_of_a_tile(kY)).op(turn(kY, 0x20000)).findings(), IsEmpty());
+}
+
+TEST(Checker, WhatLiesInTheGapOfATileIsNotWanted) {
+  // Two earlier buffers where the tile is now, the second over part of the first.
+  EXPECT_THAT(Scene()
+                  .host(kX, 4096)
+                  .op(neg(hbm(kX), hbm(kY), 8))
+                  .op(neg(hbm(kY), hbm(0x40000), 8))
+                  .op(neg(hbm(kX), hbm(kY + 256), 4))
+                  .op(neg(hbm(kY + 256), hbm(0x48000), 4))
+                  .op(one_row_of_a_tile(kY))
+                  .op(turn(kY, 0x20000))
+                  .findings(),
+              IsEmpty());
+}
+
+TEST(Checker, ARowThatATurnWantsMustBeWritten) {
+  // The first row is the second one's neighbour: the gap is a place for rows, and most of them are missing.
+  EXPECT_THAT(Scene()
+                  .host(kX, 512)
+                  .op(one_row_of_a_tile(kY, 0))
+                  .op(one_row_of_a_tile(kY, 1))
+                  .op(turn(kY, 0x20000))
+                  .findings(),
+              ElementsAre(breaks(Rule::kUninitialised)));
+  // No gap was declared: the tile has 64 rows, and somebody wrote four of them.
+  EXPECT_THAT(Scene().host(kX, 512).op(neg(hbm(kX), hbm(kY), 4)).op(turn(kY, 0x20000)).findings(),
+              ElementsAre(breaks(Rule::kLayout), breaks(Rule::kUninitialised)));
 }
 
 TEST(Checker, ReadingLxThatNobodyWroteIsFound) {

@@ -85,6 +85,24 @@ TEST(Matmul, AccumulatesInFp32AndRoundsOnce) {
   EXPECT_EQ(c.get(2, {{"mb", 0}, {"out", 0}}), 1028.0f);
 }
 
+TEST(Matmul, AnFp32ResultKeepsTheSumInTheOrderWideningLeaves) {
+  // 1024 + 1 + 1 + 1 again, and 2^-20 of which 16 bits would keep nothing.
+  OpSpec op = matmul(2, 128, 128, 1, 2, 2);
+  op.tensors[2].format = DataFormat::IEEE_FP32;
+  op.tensors[2].stick_sizes = {32};
+  OpCase c(op);
+  c.fill(0, [](const Point& g) { return g.at("in") == 0 ? 1024.0f : g.at("in") < 4 ? 1.0f : 0.0f; });
+  c.fill(1, [](const Point& g) {
+    return g.at("in") == 0 ? 1.0f : 1.0f + 0x1p-9f * static_cast<float>(g.at("out") % 64);
+  });
+  c.run();
+  // Column 8g + 4s + e of a stick lies at 32s + 4g + e of the pair.
+  c.expect([](const Point& g) {
+    const int64_t at = g.at("out") % 64, column = at % 32 / 4 * 8 + at / 32 * 4 + at % 4;
+    return 1024.0f + 3 * (1.0f + 0x1p-9f * static_cast<float>(column));
+  });
+}
+
 TEST(Matmul, BatchesAreSeparateAndMayBeBroadcastInX) {
   for (const bool broadcast : {false, true}) {
     OpSpec op{.function = "batchmatmul",

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "spyre/base/thread_pool.h"
@@ -10,7 +11,7 @@
 //
 //     X  [rows, K] codes  ->  fp32, row by row                                       once per block of rows
 //     W  [K, 64] codes    ->  fp32 panels that stay in the cache while rows pass      once per block of rows
-//     C  [rows, 64] fp32, carried across blocks of K, added over the slices of K, rounded once
+//     C  [rows, 64] fp32, carried across blocks of K, added over the slices of K, rounded once or stored as it is
 //
 // Each element of the result is one chain of additions in ascending k, as the interpreter has it. Products of
 // two 16-bit codes are exact in fp32, so a fused multiply-add and a separate one give the same bits.
@@ -76,7 +77,8 @@ class Matmul final : public FastKernel {
     shape_ = shape;
     const Geometry &x = shape.input(0), &w = shape.input(1), &out = shape.output();
     for (const Geometry* g : {&x, &w, &out}) {
-      if (!g->plain || g->format != DataFormat::SEN169_FP16 || g->lane == 0) {
+      const bool wide = g == &out && g->format == DataFormat::IEEE_FP32;
+      if (!g->plain || (g->format != DataFormat::SEN169_FP16 && !wide) || g->lane == 0) {
         return false;
       }
     }
@@ -270,16 +272,32 @@ class Matmul final : public FastKernel {
     }
   }
 
-  /// Rounds and writes: once in HBM, or to every core that shares the result.
+  /// Writes: once in HBM, or to every core that shares the result.
   void store(const Block& block, int64_t n, const float* total, const Places& places) const {
     const int64_t slice = shape_.bound->extents.per_core[k_];
     const bool in_lx = shape_.output().residence == Residence::kLx;
+    const bool wide = shape_.output().format == DataFormat::IEEE_FP32;
     for (int64_t r = 0; r < block.rows; ++r) {
       for (int64_t k = 0; k < (in_lx ? depth_ : slice); k += slice) {
-        shape_.vectors->narrow(
-            total + r * kPanel,
-            stick_at(shape_.op().output, point(block.batch, block.first + r, n, k), places), kPanel);
+        std::byte* stick = stick_at(shape_.op().output, point(block.batch, block.first + r, n, k), places);
+        if (wide) {
+          store_wide(total + r * kPanel, stick);
+        } else {
+          shape_.vectors->narrow(total + r * kPanel, stick, kPanel);
+        }
       }
+    }
+  }
+
+  /// A panel as two sticks of fp32, in the order that widening leaves.
+  void store_wide(const float* panel, std::byte* first) const {
+    constexpr int64_t kRun = 4;
+    for (int64_t c = 0; c < kPanel; c += kRun) {
+      std::array<float, kRun> run;
+      for (int64_t e = 0; e < kRun; ++e) run[e] = without_nan_sign(panel[c + e]);
+      const int64_t at = widened_position(c), lanes = shape_.output().lanes;
+      std::byte* stick = first + at / lanes * shape_.output().step[n_];
+      std::memcpy(stick + at % lanes * sizeof(float), run.data(), sizeof(run));
     }
   }
 

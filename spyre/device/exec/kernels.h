@@ -54,6 +54,12 @@ struct DimRoles {
 };
 DimRoles roles_by_result(const BoundOp& bound);
 
+/// Where widening puts the element at position `c` along a 16-bit stick: 64p + 8g + 4s + e -> 64p + 32s + 4g + e. One
+/// stick becomes two, whose groups of 4 alternate. Conversions and products with an fp32 result leave this order.
+constexpr int64_t widened_position(int64_t c) {
+  return c / 64 * 64 + c / 4 % 2 * 32 + c % 64 / 8 * 4 + c % 4;
+}
+
 /// The value of an input at a point, masks applied.
 float masked_value(const BoundOp& bound, Operand& operand, const Coordinate& g);
 

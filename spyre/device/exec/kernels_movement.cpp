@@ -33,7 +33,7 @@ int64_t moved(std::string_view op, int64_t c) {
     const int64_t block = c / (2 * half), group = c % (2 * half) / (2 * run), high = c / run % 2, e = c % run;
     return block * 2 * half + high * half + group * run + e;
   };
-  if (op == "dl16tofp32") return separate(32, 4);
+  if (op == "dl16tofp32") return widened_position(c);
   if (op == "fp32todl16") return interleave(32, 4);
   if (op == "fp8todl16") return separate(64, 8);
   if (op == "qfp8ch") return interleave(64, 8);

@@ -168,8 +168,15 @@ void run_contraction(const Work& work) {
           work, group, roles.reduced, Lanes(), at, kSum,
           [&](size_t member, const Coordinate& p) { return x[member].value(p) * w[member].value(p); });
     };
-    for_each_result(work, group, roles, evaluate,
-                    [](Sink& sink, const Coordinate& at, float value) { sink.value(at, value); });
+    for_each_result(work, group, roles, evaluate, [](Sink& sink, const Coordinate& at, float value) {
+      if (sink.tensor().format != DataFormat::IEEE_FP32) {
+        return sink.value(at, value);
+      }
+      Coordinate target = at;
+      const int n = sink.tensor().stick.back().dim;
+      target[n] = widened_position(at[n]);
+      sink.value(target, value);
+    });
   }
 }
 

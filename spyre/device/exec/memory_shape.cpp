@@ -93,9 +93,11 @@ MemoryShape shape_of(const BoundOp& bound, int tensor) {
 MemoryShape shape_of(const LaunchArg& arg, int64_t address) {
   MemoryShape shape{.base = address};
   const std::vector<int64_t> host = known_shape(arg);
-  const std::vector<int64_t> strides = host_strides(host);
+  const std::vector<int64_t> strides = arg.stride.empty() ? host_strides(host) : arg.stride;
+  // Behind the end of a view there may be more of its storage, which is no padding.
+  const bool whole = arg.offset == 0 && arg.storage == 0 && strides.size() == host.size();
   const bool mapped =
-      arg.stride_map.size() == arg.device_size.size() && !arg.device_size.empty() && !host.empty();
+      whole && arg.stride_map.size() == arg.device_size.size() && !arg.device_size.empty() && !host.empty();
   const int64_t lanes = arg.device_size.empty() ? 1 : arg.device_size.back();
   const int64_t lane_step = mapped ? arg.stride_map.back() : -1;
   int64_t stride = kStick;
@@ -205,16 +207,30 @@ bool strides_within(const MemoryShape& view, const MemoryShape& buffer) {
   });
 }
 
-int64_t logical_extent(const MemoryShape& view, const MemoryDim& dim, const MemoryShape& buffer) {
+namespace {
+
+/// What a dim of the buffer says of itself, in the coordinates of a dim of a view that steps as it does.
+int64_t seen_from(const MemoryShape& view, const MemoryDim& dim, const MemoryShape& buffer,
+                  int64_t MemoryDim::*begin) {
   for (const MemoryDim& known : buffer.dims) {
-    if (known.logical == kNoPadding || known.stride != dim.stride || known.per_stick != dim.per_stick) {
+    if (known.*begin == kNoPadding || known.stride != dim.stride || known.per_stick != dim.per_stick) {
       continue;
     }
     const int64_t apart = view.base - buffer.base;
     const int64_t steps = std::abs(apart) / known.stride % std::max<int64_t>(known.steps, 1);
-    return std::max<int64_t>(known.logical - (apart < 0 ? -steps : steps) * known.per_stick, 0);
+    return std::max<int64_t>(known.*begin - (apart < 0 ? -steps : steps) * known.per_stick, 0);
   }
   return kNoPadding;
+}
+
+}  // namespace
+
+int64_t logical_extent(const MemoryShape& view, const MemoryDim& dim, const MemoryShape& buffer) {
+  return seen_from(view, dim, buffer, &MemoryDim::logical);
+}
+
+int64_t written_extent(const MemoryShape& view, const MemoryDim& dim, const MemoryShape& buffer) {
+  return seen_from(view, dim, buffer, &MemoryDim::written);
 }
 
 Footprint logical_footprint(const MemoryShape& shape) {

@@ -18,6 +18,7 @@ struct MemoryDim {
   int64_t steps = 1;             ///< that memory has; a stick dim counts in sticks
   int64_t per_stick = 1;         ///< coordinates in a step
   int64_t logical = kNoPadding;  ///< first coordinate that is padding, where there is any
+  int64_t written = kNoPadding;  ///< first coordinate of the gap that its writer declared, where there is one
   int op_dim = -1;               ///< dim of the op, for a tensor's shape
   friend bool operator==(const MemoryDim&, const MemoryDim&) = default;
 };
@@ -54,6 +55,9 @@ bool strides_within(const MemoryShape& view, const MemoryShape& buffer);
 
 /// Where padding begins along a dim of `view`, in its own coordinates, from what is known of the buffer.
 int64_t logical_extent(const MemoryShape& view, const MemoryDim& dim, const MemoryShape& buffer);
+
+/// Where the gap begins that the writer of the buffer left along a dim of `view`, in the view's coordinates.
+int64_t written_extent(const MemoryShape& view, const MemoryDim& dim, const MemoryShape& buffer);
 
 /// The sticks that hold data: all steps before padding begins.
 Footprint logical_footprint(const MemoryShape& shape);

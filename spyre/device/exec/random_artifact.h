@@ -230,7 +230,7 @@ class ArtifactMaker {
     left = tensor(x, "in", DataFormat::SEN169_FP16);
     left.scale = left_scale;
     right = tensor(w, "out", DataFormat::SEN169_FP16);
-    result = tensor(out, "out", DataFormat::SEN169_FP16);
+    result = tensor(out, "out", one_in(3) ? DataFormat::IEEE_FP32 : DataFormat::SEN169_FP16);
     for (TensorSpec* t : {&left, &right, &result}) maybe_gap(*t);
     op.tensors = {left, right, result};
     return op;

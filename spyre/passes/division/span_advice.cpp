@@ -12,6 +12,7 @@ namespace spyre {
 namespace {
 
 constexpr int64_t kMostPaddingTries = 64;
+constexpr int64_t kMostTiles = 4096;  // beyond that a loop is no advice
 
 struct Remedy {
   int64_t split;  ///< of the changed axis
@@ -64,7 +65,7 @@ std::string padding_advice(const DivisionProblem& problem, const std::string& te
 }
 
 std::string tiling_advice(const DivisionProblem& problem, const std::string& tensor, const AxisFacts& axis) {
-  for (int64_t tiles = 2; tiles <= axis.size; ++tiles) {
+  for (int64_t tiles = 2; tiles <= std::min(axis.size, kMostTiles); ++tiles) {
     if (axis.size % tiles != 0) continue;
     const auto remedy =
         solved(with_extent(problem, axis.name, axis.size / tiles * axis.lanes), tensor, axis.name);

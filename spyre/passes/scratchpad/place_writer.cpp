@@ -62,9 +62,22 @@ class PlaceWriter {
     buffer.name += "_lx";
     buffer.is_input = false;
     buffer.offset = 0;
-    if (!graph_.is_local(id)) buffer.storage = 0;
+    if (!graph_.is_local(id)) buffer.storage = read_past_end(id);
     buffer.place = place;
     return graph_.add_buffer(std::move(buffer));
+  }
+
+  // An input may be a view into a larger storage, and be read there: then the elements up to the last one, else 0.
+  int64_t read_past_end(BufferId id) const {
+    int64_t end = 0;
+    for (const Node& node : graph_.nodes) {
+      for (const Instruction& instruction : node.body) {
+        if (instruction.is_load() && instruction.buffer == id) {
+          end = std::max(end, range_of(instruction.index, node.loops).high + 1);
+        }
+      }
+    }
+    return end > graph_.buffers[static_cast<size_t>(id)].reach() ? end : 0;
   }
 
   void redirect(const BufferTouch& touch, BufferId buffer) { redirects_.emplace_back(touch, buffer); }

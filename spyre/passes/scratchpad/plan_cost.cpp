@@ -171,21 +171,4 @@ Result<std::vector<Bytes>> traffic_by_buffer(const Graph& graph) {
   return traffic;
 }
 
-Bytes compulsory_bytes(const Graph& graph) {
-  std::vector<bool> read(graph.buffers.size());
-  for (const Node& node : graph.nodes) {
-    for (const Instruction& instruction : node.body) {
-      if (instruction.is_load()) read[static_cast<size_t>(instruction.buffer)] = true;
-    }
-  }
-  Bytes bytes;
-  for (size_t id = 0; id < graph.buffers.size(); ++id) {
-    const Buffer& buffer = graph.buffers[id];
-    if (!buffer.layout) continue;
-    if (buffer.is_input && read[id]) bytes += buffer.layout->byte_size().value();
-    if (graph.is_result(static_cast<BufferId>(id))) bytes += buffer.layout->byte_size().value();
-  }
-  return bytes;
-}
-
 }  // namespace spyre

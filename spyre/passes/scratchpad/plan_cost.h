@@ -51,7 +51,9 @@ Result<PlanCost> cost_of(const Graph& graph);
 /// and `written` of its cost.
 Result<std::vector<Bytes>> traffic_by_buffer(const Graph& graph);
 
-/// Every input that is read and every result, once: what no plan can avoid.
-Bytes compulsory_bytes(const Graph& graph);
+/// What is read of every input and written of every result, each stick once: what no plan can avoid, and so
+/// never more than `read` and `written` of its cost. Of a table that is gathered from that is a row for each
+/// entry.
+Result<Bytes> compulsory_bytes(const Graph& graph);
 
 }  // namespace spyre

@@ -25,7 +25,7 @@ Bytes ScratchpadPlan::peak() const {
 }
 
 Bytes ScratchpadPlan::most_saved() const {
-  return at_stake() - solve::unavoidable_off_chip(asked);
+  return optimal ? saved() : at_stake() - solve::unavoidable_off_chip(asked);
 }
 
 namespace {

@@ -21,7 +21,7 @@ inline Graph divided(std::string_view text, int64_t cores) {
   for (const Status& status : {select_ops(graph), assign_layouts(graph), cut_loops(graph)}) {
     if (!status.ok()) throw std::runtime_error(status.error().message);
   }
-  if (const Status status = divide_nodes(graph, cores); !status.ok())
+  if (const auto status = divide_nodes(graph, cores); !status.ok())
     throw std::runtime_error(status.error().message);
   return graph;
 }

@@ -1,0 +1,1 @@
+"""Where scripts look for what concerns operators."""

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "spyre/graph/device_op.h"
+
+namespace spyre {
+
+/// The part of a node where `loop` runs over [begin, begin + extent) of what it ran over.
+Node part_of(const Graph& graph, const Node& node, const std::string& loop, int64_t begin, int64_t extent);
+
+}  // namespace spyre

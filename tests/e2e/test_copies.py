@@ -1,0 +1,158 @@
+"""Copies between tensors of one card that lie differently: the same elements, moved by the card and not by the host."""
+
+import itertools
+
+import pytest
+import torch
+
+WORDS = [torch.float32, torch.int32, torch.int64]
+
+
+def numbers(dtype, *shape):
+    return torch.arange(torch.Size(shape).numel()).view(shape).to(dtype)
+
+
+def stays_on_the_card(function):
+    torch.spyre.synchronize()
+    before = torch.spyre.metrics()
+    result = function()
+    torch.spyre.synchronize()
+    after = torch.spyre.metrics()
+    assert after["transfers_to_host"] == before["transfers_to_host"] and not after["fallbacks"]
+    return result
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, *WORDS], ids=str)
+@pytest.mark.parametrize(
+    "shape, seen_as",
+    [((2, 2), (4, 1)), ((3, 4), (12, 1)), ((24, 2), (48,)), ((24, 2), (48, 1)), ((2, 40), (8, 10)), ((2, 40), (80, 1))],
+)
+def test_rows_seen_as_other_rows(shape, seen_as, dtype):
+    x = numbers(dtype, *shape)
+    target = torch.empty(seen_as, dtype=dtype, device="spyre")
+    found = stays_on_the_card(lambda: target.copy_(x.to("spyre").view(seen_as)))
+    assert torch.equal(found.cpu(), x.view(seen_as))
+
+
+@pytest.mark.parametrize("to", WORDS + [torch.float16], ids=str)
+@pytest.mark.parametrize("dtype", WORDS + [torch.float16], ids=str)
+def test_conversions_of_what_lies_otherwise(dtype, to):
+    x = numbers(dtype, 24, 2)
+    found = stays_on_the_card(lambda: x.to("spyre").view(48).to(to))
+    assert torch.equal(found.cpu(), x.view(48).to(to))
+
+
+@pytest.mark.parametrize("shape", [(24, 4), (2, 4), (63, 5), (64, 4), (130, 3), (3, 24, 4), (2, 2, 1, 64)], ids=str)
+def test_widened_values_along_any_dimension(shape):
+    """Halves that were turned before they were widened: sticks along rows, in the order that widening leaves."""
+    x = numbers(torch.float16, *shape).remainder(1000)
+    for dims in ((-1, -2), (0, -1)):
+        turned = x.transpose(*dims).contiguous().to("spyre").transpose(*dims).float()
+        found = stays_on_the_card(lambda turned=turned: torch.empty(shape, device="spyre").copy_(turned))
+        assert torch.equal(found.cpu(), x.float())
+        rows = stays_on_the_card(lambda turned=turned: turned.sum(-1))
+        assert torch.equal(rows.cpu(), x.float().sum(-1))
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.float16, torch.bfloat16, *WORDS], ids=str)
+@pytest.mark.parametrize(
+    "padding", [(0, 52), (3, 0), (0, 0, 1, 2), (1, 2, 3, 4), (-2, 5), (0, -12), (2, 2, -1, 0, 1, 1)], ids=str
+)
+def test_padding(padding, dtype):
+    x = numbers(dtype, 2, 3, 12)
+    found = stays_on_the_card(lambda: torch.nn.functional.pad(x.to("spyre"), padding))
+    assert torch.equal(found.cpu(), torch.nn.functional.pad(x, padding))
+
+
+@pytest.mark.parametrize("n", [4, 16, 31, 40])
+def test_widened_rows_shorter_than_a_stick(n):
+    """Heads whose distance is that of two sticks: the pair of sticks is told from the heads."""
+    x = numbers(torch.float16, 2, 2, 1, n)
+    widened = x.to("spyre").float()
+    found = stays_on_the_card(lambda: torch.empty(x.shape, device="spyre").copy_(widened))
+    assert torch.equal(found.cpu(), x.float())
+    torch.testing.assert_close(widened.softmax(-1).cpu(), x.float().softmax(-1))
+
+
+@pytest.mark.parametrize("columns", [2, 5, 40])
+def test_woven_rows_seen_as_one(columns):
+    """The weights of experts, narrowed from float32 and flattened."""
+    x = numbers(torch.float16, 24, columns)
+    flat = stays_on_the_card(lambda: x.float().to("spyre").half().view(-1, 1).clone())
+    assert torch.equal(flat.cpu(), x.view(-1, 1))
+    column = stays_on_the_card(lambda: x.float().to("spyre").half().view(-1, 1) * torch.ones(1, 64).half().to("spyre"))
+    assert torch.equal(column.cpu(), x.view(-1, 1).expand(-1, 64))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, *WORDS], ids=str)
+@pytest.mark.parametrize("tokens", [1, 12])
+@pytest.mark.parametrize("part", [slice(16, 32), slice(1, 32, 2), slice(0, 16), slice(3, 19)], ids=str)
+def test_a_part_of_two_heads(part, tokens, dtype):
+    """Two heads of 16 words are as long as a stick: the batch is told from the sticks along a row."""
+    x = numbers(dtype, 2, tokens, 2, 64).remainder(500)
+    for turned in (x, x.transpose(1, 2)):
+        on_card = x.to("spyre") if turned is x else x.to("spyre").transpose(1, 2)
+        assert torch.equal(stays_on_the_card(lambda v=on_card: v[..., part].clone()).cpu(), turned[..., part])
+        assert torch.equal(stays_on_the_card(lambda v=on_card: -v[..., part]).cpu(), -turned[..., part])
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+@pytest.mark.parametrize("width", [16, 32, 64, 70])
+def test_a_part_of_rows_put_side_by_side(width, dtype):
+    """Two rows of 32 halves together are as long as a stick: one of them steps as far as sticks do."""
+    x = torch.randn(2, 8, width).to(dtype).to("spyre")
+
+    def part(x):
+        return torch.stack([x, torch.zeros_like(x)], 2).flatten(1, 2).narrow(1, 0, 15).contiguous()
+
+    assert torch.equal(part(x).cpu(), part(x.cpu()))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, *WORDS], ids=str)
+@pytest.mark.parametrize("shape", [(2, 4, 4, 5), (3, 33), (65, 2), (2, 3, 40)], ids=str)
+def test_sticks_along_any_dimension(shape, dtype):
+    x = numbers(dtype, *shape)
+    for order in itertools.permutations(range(len(shape))):
+        turned = x.permute(order).contiguous().to("spyre").permute([order.index(d) for d in range(len(shape))])
+        found = stays_on_the_card(lambda turned=turned: torch.empty(shape, dtype=dtype, device="spyre").copy_(turned))
+        assert torch.equal(found.cpu(), x)
+
+
+STEPS = {
+    "rows": lambda x: x[:, ::2],
+    "rows of rows": lambda x: x[::3, 1::2],
+    "columns": lambda x: x[..., ::2],
+    "columns from inside a stick": lambda x: x[..., 1::3],
+    "both": lambda x: x[:, ::2, ::2],
+    "part of a stick": lambda x: x[..., 3:23],
+    "one element": lambda x: x[2, 3, 4],
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bool, *WORDS], ids=str)
+@pytest.mark.parametrize("shape", [(4, 9, 25), (4, 10, 65), (5, 7, 64)], ids=str)
+@pytest.mark.parametrize("steps", STEPS)
+def test_steps_over_rows_and_columns(steps, shape, dtype):
+    """No dimension needs to be a multiple of the step, and what is between the steps stays when they are written."""
+    view = STEPS[steps]
+    x = numbers(torch.int64, *shape).remainder(1000).to(dtype)
+    on_card = x.to("spyre")
+    assert torch.equal(stays_on_the_card(lambda: view(on_card).contiguous()).cpu(), view(x))
+    new = view(x).flip(0) + 1 if view(x).ndim else x[0, 0, 1]
+    moved = new.to("spyre")
+    stays_on_the_card(lambda: view(on_card).copy_(moved))
+    view(x).copy_(new)
+    assert torch.equal(on_card.cpu(), x)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.int64], ids=str)
+@pytest.mark.parametrize("shape", [(2,), (65,), (1, 65), (3, 65), (3, 33), (129, 2)], ids=str)
+def test_flip_and_selection_along_any_dimension(shape, dtype):
+    x = numbers(dtype, *shape)
+    torch.spyre.reset_metrics()
+    on_card = x.to("spyre")
+    for dim in range(x.ndim):
+        assert torch.equal(on_card.flip(dim).cpu(), x.flip(dim))
+        places = torch.tensor([0, -1, 1]).remainder(shape[dim])
+        assert torch.equal(on_card.index_select(dim, places.to("spyre")).cpu(), x.index_select(dim, places))
+    assert not torch.spyre.metrics()["fallbacks"]

@@ -1,0 +1,57 @@
+"""x[i, j] with several tensors of positions: what it selects, and that all of it is on the card."""
+
+import pytest
+import torch
+from test_eager import on_the_card_only  # noqa: F401 - a fixture
+
+DTYPES = [torch.bool, torch.float16, torch.bfloat16, torch.float32, torch.int32, torch.int64]
+SHAPES = [(1, 12), (2, 12), (2, 64), (1, 65), (2, 65), (3, 100)]
+
+
+def numbers(dtype, *shape):
+    counted = torch.arange(1, 1 + torch.Size(shape).numel()).view(shape)
+    return counted.remainder(7 if dtype != torch.bool else 2).to(dtype)
+
+
+def check(x, *indices):
+    expected = x[indices]
+    found = x.to("spyre")[tuple(i.to("spyre") if isinstance(i, torch.Tensor) else i for i in indices)]
+    assert found.shape == expected.shape
+    assert torch.equal(found.cpu(), expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_positions_that_count_up(shape, dtype):
+    """A model's mask of padding, and a part of it."""
+    rows, columns = torch.arange(shape[0]).view(-1, 1, 1, 1), torch.arange(shape[1])
+    check(numbers(dtype, *shape), rows, columns)
+    check(numbers(dtype, *shape), rows, columns[3:])
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_positions_that_vary_together(shape, dtype):
+    rows, columns = torch.tensor([0, -1, 0, 0]), torch.tensor([0, 5, -1, 5])
+    check(numbers(dtype, *shape), rows, columns)
+    check(numbers(dtype, *shape, 70), rows, columns)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_positions_of_their_own(shape, dtype):
+    x = numbers(dtype, shape[0], 5, shape[1])
+    rows, others = torch.arange(shape[0])[:, None], torch.tensor([[4, -2, 0]])
+    check(x, rows, others)
+    check(x, rows, slice(None), torch.tensor([[1, 2, 3]]))  # not neighbours: what is indexed comes first
+
+
+def test_a_position_that_does_not_exist():
+    with pytest.raises(IndexError):
+        numbers(torch.float32, 2, 12).to("spyre")[torch.tensor([0, 2]).to("spyre"), torch.tensor([0, 1]).to("spyre")]
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float16, torch.float32], ids=str)
+def test_rows_of_one_element(dtype):
+    x, places = torch.arange(2, 9).to(dtype)[:, None], torch.tensor([1, -1, 1, 0])
+    assert torch.equal(x.to("spyre")[places.to("spyre")].cpu(), x[places])
