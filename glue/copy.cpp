@@ -106,14 +106,14 @@ TensorAccess as_bits(TensorAccess tensor) {
 }
 
 /// Between two cards the host is the way; on one card it is a fallback.
-void report_if_on_one_card(const at::Tensor& from, const at::Tensor& to) {
+void report_if_on_one_card(const at::Tensor& from, const at::Tensor& to, const std::string& refusal) {
   if (from.device() == to.device()) {
-    host_copy_fallback(from, to);
+    host_copy_fallback(from, to, refusal);
   }
 }
 
 /// Same dtype and same format: the device's bits, through a host buffer when the layouts or views differ.
-void copy_bits(const at::Tensor& from_tensor, const at::Tensor& to_tensor) {
+void copy_bits(const at::Tensor& from_tensor, const at::Tensor& to_tensor, const std::string& refusal) {
   const TensorAccess from = as_bits(access(from_tensor));
   const TensorAccess to = as_bits(access(to_tensor));
   if (from_tensor.device() != to_tensor.device()) {
@@ -123,7 +123,7 @@ void copy_bits(const at::Tensor& from_tensor, const at::Tensor& to_tensor) {
     check(copy_between(stream_for(to_tensor), to.bytes(), from.bytes(), Blocking::kYes));
     return;
   }
-  report_if_on_one_card(from_tensor, to_tensor);
+  report_if_on_one_card(from_tensor, to_tensor, refusal);
   const at::Tensor staging = at::empty(from_tensor.sizes(), at::dtype(dtype_of(from.type)));
   check(transfer(
       stream_for(from_tensor), from.bytes(), TransferDirection::kToHost,
@@ -136,21 +136,23 @@ void copy_bits(const at::Tensor& from_tensor, const at::Tensor& to_tensor) {
 }
 
 void card_to_card(const at::Tensor& from, const at::Tensor& to) {
-  if (from.device() == to.device() && copy_on_card(from, to)) {
+  const bool one_card = from.device() == to.device();
+  const std::string refusal = one_card ? copy_on_card(from, to) : "";
+  if (one_card && refusal.empty()) {
     return;
   }
-  if (from.device() == to.device() && from.scalar_type() != to.scalar_type()) {
+  if (one_card && from.scalar_type() != to.scalar_type()) {
     const std::optional<at::Tensor> cast = cast_on_card(from, to.scalar_type());
-    if (cast.has_value() && copy_on_card(*cast, to)) {
+    if (cast.has_value() && copy_on_card(*cast, to).empty()) {
       return;
     }
   }
   const bool same_format = layout_of(from).device_dtype == layout_of(to).device_dtype;
   if (from.scalar_type() == to.scalar_type() && same_format) {
-    copy_bits(from, to);
+    copy_bits(from, to, refusal);
     return;
   }
-  report_if_on_one_card(from, to);
+  report_if_on_one_card(from, to, refusal);
   host_to_card(from.cpu().to(to.scalar_type()), to, /*non_blocking=*/false);
 }
 

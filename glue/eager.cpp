@@ -600,11 +600,12 @@ void register_eager(torch::Library& library) {
 
 namespace {
 
-/// Plans and runs a copy; false when no kernel does it. `to` is written, or made where it is undefined.
-bool run_copy(const EagerRow& row, Arguments arguments, const ResultSpec& spec, at::Tensor& to) {
+/// Plans and runs a copy; says why no kernel does it, nothing where one did. `to` is written, or made where it is undefined.
+std::string run_copy(Arguments arguments, const ResultSpec& spec, at::Tensor& to) {
+  static const EagerRow row{&copy, "", nullptr};
   std::optional<EagerKey> key = eager_key(&row, arguments);
   if (!key) {
-    return false;
+    return "the card takes no argument of this kind";
   }
   EagerCall call(arguments);
   call.add(arguments[0], false);
@@ -618,16 +619,19 @@ bool run_copy(const EagerRow& row, Arguments arguments, const ResultSpec& spec, 
     EagerCache::shared().insert(std::move(*key), plan);
   }
   if (!plan->refusal.empty()) {
-    return false;
+    return plan->refusal;
   }
   to = execute(*plan, call, call.tensors[0].device())[0];
-  return true;
+  return "";
 }
 
-bool run_copy_into(const at::Tensor& from, at::Tensor to) {
-  static const EagerRow row{&copy, "", nullptr};
+std::string run_copy_into(const at::Tensor& from, at::Tensor to) {
   const std::array<c10::IValue, 2> arguments = {from, to};
-  return run_copy(row, arguments, spec_of(to), to);
+  return run_copy(arguments, spec_of(to), to);
+}
+
+bool copies_into(const at::Tensor& from, const at::Tensor& to) {
+  return run_copy_into(from, to).empty();
 }
 
 /// A view that does not follow the rows of what it shows may follow them where those lie in order.
@@ -640,8 +644,8 @@ bool copy_by_rows(const at::Tensor& from, const at::Tensor& to) {
     return false;
   }
   const at::Tensor ordered = at::empty(dense->size, from.options());
-  return layout_of(ordered) != layout && run_copy_into(from.as_strided(dense->size, dense->stride, 0), ordered) &&
-         run_copy_into(ordered.as_strided(from.sizes(), from.strides(), from.storage_offset()), to);
+  return layout_of(ordered) != layout && copies_into(from.as_strided(dense->size, dense->stride, 0), ordered) &&
+         copies_into(ordered.as_strided(from.sizes(), from.strides(), from.storage_offset()), to);
 }
 
 /// Rows that the view joins, and that a turn has to find joined: they are, in a copy of the view in its own order.
@@ -654,27 +658,24 @@ bool copy_by_view(const at::Tensor& from, const at::Tensor& to) {
   }
   const at::Tensor rows = from.permute(order);
   const at::Tensor joined = at::empty(rows.sizes(), from.options());
-  return layout_of(joined) != layout_of(from) && run_copy_into(rows, joined) && run_copy_into(joined.permute(back), to);
+  return layout_of(joined) != layout_of(from) && copies_into(rows, joined) && copies_into(joined.permute(back), to);
 }
 
 }  // namespace
 
-bool copy_on_card(const at::Tensor& from, const at::Tensor& to) {
+std::string copy_on_card(const at::Tensor& from, const at::Tensor& to) {
   if (!eager_enabled()) {
-    return false;
+    return kEagerIsOff;
   }
-  if (run_copy_into(from, to)) {
-    return true;
-  }
+  const std::string refusal = run_copy_into(from, to);
   const at::AutoDispatchBelowADInplaceOrView no_autograd;
-  return copy_by_rows(from, to) || copy_by_view(from, to);
+  return refusal.empty() || copy_by_rows(from, to) || copy_by_view(from, to) ? "" : refusal;
 }
 
 std::optional<at::Tensor> cast_on_card(const at::Tensor& tensor, c10::ScalarType dtype) {
   if (!eager_enabled()) {
     return std::nullopt;
   }
-  static const EagerRow row{&copy, "", nullptr};
   const std::array<c10::IValue, 2> arguments = {tensor, static_cast<int64_t>(dtype)};
   ResultSpec spec = spec_of(tensor);
   spec.dtype = dtype;
@@ -682,14 +683,14 @@ std::optional<at::Tensor> cast_on_card(const at::Tensor& tensor, c10::ScalarType
     spec.stride = at::infer_dense_strides(tensor.sizes(), tensor.strides());
   }
   at::Tensor result;
-  if (run_copy(row, arguments, spec, result)) {
+  if (run_copy(arguments, spec, result).empty()) {
     return result;
   }
   // What lies otherwise than a fresh tensor may be copied first, and converted then.
   const std::vector<at::Tensor> one = {tensor};
   for (const auto& [_, copy] : make_copies(one, wanted_copies(one, {0}, CopyForm::kPlain))) {
     const std::array<c10::IValue, 2> of_copy = {copy, static_cast<int64_t>(dtype)};
-    if (run_copy(row, of_copy, spec, result)) {
+    if (run_copy(of_copy, spec, result).empty()) {
       return result;
     }
   }

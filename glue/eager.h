@@ -33,7 +33,8 @@ void set_refused_form(RefusedForm form);
 /// does it.
 std::optional<at::Tensor> cast_on_card(const at::Tensor& tensor, c10::ScalarType dtype);
 
-/// A copy between two tensors of one card by a kernel. False: no kernel does it, the caller must.
-bool copy_on_card(const at::Tensor& from, const at::Tensor& to);
+/// A copy between two tensors of one card by a kernel; empty when it is done. Otherwise why no kernel does it: the caller
+/// must.
+std::string copy_on_card(const at::Tensor& from, const at::Tensor& to);
 
 }  // namespace spyre::glue

@@ -36,7 +36,7 @@ std::optional<at::Tensor> copied(const at::Tensor& tensor, CopyForm form) {
   if (form == CopyForm::kSqueezed) {
     copy = at::empty(elements.squeeze().sizes(), tensor.options()).view(elements.sizes());
   }
-  return copy_on_card(elements, copy) ? std::optional(copy.expand(tensor.sizes())) : std::nullopt;
+  return copy_on_card(elements, copy).empty() ? std::optional(copy.expand(tensor.sizes())) : std::nullopt;
 }
 
 /// An argument with copies in place of what they are copies of.

@@ -309,10 +309,10 @@ void cpu_fallback_without_kernel(const c10::OperatorHandle& op, torch::jit::Stac
   cpu_fallback(op, stack, reason);
 }
 
-void host_copy_fallback(const at::Tensor& from, const at::Tensor& to) {
+void host_copy_fallback(const at::Tensor& from, const at::Tensor& to, const std::string& refusal) {
   const std::string name = "aten::copy_";
   const std::string reason = c10::str("no kernel copies ", describe(from), " with strides ", from.strides(), " into ",
-                                      describe(to), " with strides ", to.strides());
+                                      describe(to), " with strides ", to.strides(), ": ", refusal);
   end_form(name, reason);
   const auto bytes = static_cast<int64_t>(from.nbytes() + to.nbytes());
   const std::string message = c10::str(name, " is falling back to cpu: ", reason, "; ", bytes, " bytes moved by the host.");

@@ -28,7 +28,7 @@ void cpu_fallback_without_kernel(const c10::OperatorHandle& op, torch::jit::Stac
 
 /// A copy between two tensors of one card that no kernel makes: the host moves the elements. Counted and reported as a
 /// fallback of aten::copy_, and refused where fallbacks are.
-void host_copy_fallback(const at::Tensor& from, const at::Tensor& to);
+void host_copy_fallback(const at::Tensor& from, const at::Tensor& to, const std::string& refusal);
 
 /// While one lives on this thread, an operator that would go to the CPU raises instead, and the scope knows why: an
 /// operator written in terms of others (python/torch_spyre/eager_forms.py) runs on the card as a whole or on the CPU
