@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <tuple>
 
 #include "spyre/graph/device_op.h"
+#include "spyre/passes/node_part.h"
 
 namespace spyre {
 namespace {
@@ -36,11 +38,17 @@ std::optional<Dims> dims_of(const Buffer& buffer) {
 struct Position {
   std::vector<Expr> at;             // a sum of loops in steps
   std::vector<int64_t> step, last;  // the widest step, and where the loops end
+  struct Walk {
+    size_t dim;
+    const Loop* loop;
+    int64_t step;
+  };
+  std::vector<Walk> walks;
 };
 
 std::optional<Position> position_of(const Expr& index, const Dims& dims, const std::vector<Loop>& loops) {
   const size_t rank = dims.size.size();
-  Position position{std::vector<Expr>(rank), std::vector<int64_t>(rank, 1), std::vector<int64_t>(rank, 0)};
+  Position position{std::vector<Expr>(rank), std::vector<int64_t>(rank, 1), std::vector<int64_t>(rank, 0), {}};
   int64_t offset = index.constant_term();
   for (size_t d = 0; d < rank && offset >= 0; ++d) {
     position.last[d] = offset / dims.stride[d];
@@ -58,6 +66,7 @@ std::optional<Position> position_of(const Expr& index, const Dims& dims, const s
     position.at[d] = position.at[d] + step * Expr::symbol(term.name);
     position.step[d] = std::max(position.step[d], step);
     position.last[d] += step * (loop->extent - 1);
+    position.walks.push_back({d, &*loop, step});
   }
   for (size_t d = 0; d < rank; ++d) {
     if (position.last[d] >= dims.size[d]) return std::nullopt;
@@ -65,12 +74,55 @@ std::optional<Position> position_of(const Expr& index, const Dims& dims, const s
   return position;
 }
 
+// A loop that walks further than the step of another along the same dimension: windows of 3 positions, 2 apart. It is cut
+// where the next window begins.
+struct Overlap {
+  std::string loop;
+  int64_t extent = 0, inside = 0;  // how far it runs, and how much of it before the next window
+};
+
+std::optional<Overlap> overlap_in(const Graph& graph, const Node& node) {
+  for (const Access& access : device_op(node).inputs) {
+    const std::optional<Dims> dims = dims_of(graph.buffers[static_cast<size_t>(access.buffer)]);
+    const std::optional<Position> position = dims ? position_of(access.index, *dims, node.loops) : std::nullopt;
+    if (!position) continue;
+    for (const auto& [dim, loop, step] : position->walks) {
+      for (const auto& [other_dim, other, other_step] : position->walks) {
+        const bool further = std::tie(other_step, other->extent, other->name) > std::tie(step, loop->extent, loop->name);
+        const int64_t inside = (other_step - 1) / step + 1;
+        if (other_dim == dim && further && loop->extent > inside && !loop->reduced)
+          return Overlap{loop->name, loop->extent, inside};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<Node> without_overlaps(const Graph& graph, const Node& node) {
+  const std::optional<Overlap> overlap = overlap_in(graph, node);
+  if (!overlap) return {node};
+  std::vector<Node> parts;
+  for (int64_t begin = 0; begin < overlap->extent; begin += overlap->inside) {
+    const int64_t extent = std::min(overlap->inside, overlap->extent - begin);
+    for (Node& part : without_overlaps(graph, part_of(graph, node, overlap->loop, begin, extent))) {
+      if (begin > 0) part.name += fmt::format("_{}", begin);
+      parts.push_back(std::move(part));
+    }
+  }
+  return parts;
+}
+
 class StepPadder {
  public:
   explicit StepPadder(const Graph& graph) : graph_(graph), written_(graph.buffers.size(), 0) {}
 
   std::optional<Graph> run() {
-    std::vector<Node> nodes = std::move(graph_.nodes);
+    std::vector<Node> nodes;
+    for (const Node& node : graph_.nodes) {
+      std::vector<Node> parts = without_overlaps(graph_, node);
+      changed_ |= parts.size() > 1;
+      std::move(parts.begin(), parts.end(), std::back_inserter(nodes));
+    }
     graph_.nodes.clear();
     for (Node& node : nodes) {
       DeviceOp op = device_op(node);

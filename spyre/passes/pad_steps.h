@@ -11,8 +11,9 @@ namespace spyre {
 ///
 ///     y[a, b, c] = x[a, 2b, c]      x' [4, 10, 20] with x [4, 9, 20] at its start;     y[a, b, c] = x'[a, (b, 0), c]
 ///
-/// What is written in steps and has other values between them is copied, written there, and copied back. None where every step divides its
-/// dimension already. Needs select-ops; runs before layouts.
+/// Windows that overlap are read in parts that do not. What is written in steps and has other values between them is
+/// copied, written there, and copied back. None where every step divides its dimension already. Needs select-ops; runs
+/// before layouts.
 std::optional<Graph> pad_steps(const Graph& graph);
 
 }  // namespace spyre

@@ -146,6 +146,14 @@ def test_steps_over_rows_and_columns(steps, shape, dtype):
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.int64], ids=str)
+@pytest.mark.parametrize("dim, size, step", [(2, 3, 2), (2, 3, 1), (1, 2, 1), (3, 7, 3), (3, 4, 4)])
+def test_windows_that_overlap(dim, size, step, dtype):
+    x = numbers(dtype, 2, 3, 9, 20).remainder(1000)
+    found = stays_on_the_card(lambda: x.to("spyre").unfold(dim, size, step).contiguous())
+    assert torch.equal(found.cpu(), x.unfold(dim, size, step))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.int64], ids=str)
 @pytest.mark.parametrize("shape", [(2,), (65,), (1, 65), (3, 65), (3, 33), (129, 2)], ids=str)
 def test_flip_and_selection_along_any_dimension(shape, dtype):
     x = numbers(dtype, *shape)
