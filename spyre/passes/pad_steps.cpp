@@ -13,6 +13,9 @@
 namespace spyre {
 namespace {
 
+// A window of more parts is left to others: each part is an operation.
+constexpr int64_t kMostParts = 32;
+
 // Dimensions of a buffer that lies whole in its memory, the one that steps furthest first.
 struct Dims {
   std::vector<int64_t> size, stride;
@@ -50,7 +53,8 @@ std::optional<Position> position_of(const Expr& index, const Dims& dims, const s
   const size_t rank = dims.size.size();
   Position position{std::vector<Expr>(rank), std::vector<int64_t>(rank, 1), std::vector<int64_t>(rank, 0), {}};
   int64_t offset = index.constant_term();
-  for (size_t d = 0; d < rank && offset >= 0; ++d) {
+  if (offset < 0) return std::nullopt;
+  for (size_t d = 0; d < rank; ++d) {
     position.last[d] = offset / dims.stride[d];
     position.at[d] = Expr::constant(position.last[d]);
     offset %= dims.stride[d];
@@ -90,7 +94,8 @@ std::optional<Overlap> overlap_in(const Graph& graph, const Node& node) {
       for (const auto& [other_dim, other, other_step] : position->walks) {
         const bool further = std::tie(other_step, other->extent, other->name) > std::tie(step, loop->extent, loop->name);
         const int64_t inside = (other_step - 1) / step + 1;
-        if (other_dim == dim && further && loop->extent > inside && !loop->reduced)
+        const int64_t parts = ceil_div(loop->extent, inside);
+        if (other_dim == dim && further && parts > 1 && parts <= kMostParts && !loop->reduced)
           return Overlap{loop->name, loop->extent, inside};
       }
     }
