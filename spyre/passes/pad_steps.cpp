@@ -27,7 +27,8 @@ std::optional<Dims> dims_of(const Buffer& buffer) {
   for (size_t d = 0; d < buffer.size.size(); ++d) {
     if (buffer.size[d] != 1) order.push_back(d);
   }
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return buffer.stride[a] > buffer.stride[b]; });
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return buffer.stride[a] > buffer.stride[b]; });
   Dims dims;
   for (const size_t d : order) {
     dims.size.push_back(buffer.size[d]);
@@ -51,7 +52,8 @@ struct Position {
 
 std::optional<Position> position_of(const Expr& index, const Dims& dims, const std::vector<Loop>& loops) {
   const size_t rank = dims.size.size();
-  Position position{std::vector<Expr>(rank), std::vector<int64_t>(rank, 1), std::vector<int64_t>(rank, 0), {}};
+  Position position{
+      std::vector<Expr>(rank), std::vector<int64_t>(rank, 1), std::vector<int64_t>(rank, 0), {}};
   int64_t offset = index.constant_term();
   if (offset < 0) return std::nullopt;
   for (size_t d = 0; d < rank; ++d) {
@@ -60,7 +62,8 @@ std::optional<Position> position_of(const Expr& index, const Dims& dims, const s
     offset %= dims.stride[d];
   }
   for (const ExprTerm& term : index.terms()) {
-    const auto loop = std::find_if(loops.begin(), loops.end(), [&](const Loop& l) { return l.name == term.name; });
+    const auto loop =
+        std::find_if(loops.begin(), loops.end(), [&](const Loop& l) { return l.name == term.name; });
     if (term.kind != AtomKind::kSymbol || term.coefficient <= 0 || loop == loops.end()) return std::nullopt;
     const auto stride = std::find_if(dims.stride.begin(), dims.stride.end(),
                                      [&](int64_t s) { return term.coefficient % s == 0; });
@@ -78,8 +81,8 @@ std::optional<Position> position_of(const Expr& index, const Dims& dims, const s
   return position;
 }
 
-// A loop that walks further than the step of another along the same dimension: windows of 3 positions, 2 apart. It is cut
-// where the next window begins.
+// A loop that walks further than the step of another along the same dimension: windows of 3 positions, 2
+// apart. It is cut where the next window begins.
 struct Overlap {
   std::string loop;
   int64_t extent = 0, inside = 0;  // how far it runs, and how much of it before the next window
@@ -88,11 +91,13 @@ struct Overlap {
 std::optional<Overlap> overlap_in(const Graph& graph, const Node& node) {
   for (const Access& access : device_op(node).inputs) {
     const std::optional<Dims> dims = dims_of(graph.buffers[static_cast<size_t>(access.buffer)]);
-    const std::optional<Position> position = dims ? position_of(access.index, *dims, node.loops) : std::nullopt;
+    const std::optional<Position> position =
+        dims ? position_of(access.index, *dims, node.loops) : std::nullopt;
     if (!position) continue;
     for (const auto& [dim, loop, step] : position->walks) {
       for (const auto& [other_dim, other, other_step] : position->walks) {
-        const bool further = std::tie(other_step, other->extent, other->name) > std::tie(step, loop->extent, loop->name);
+        const bool further =
+            std::tie(other_step, other->extent, other->name) > std::tie(step, loop->extent, loop->name);
         const int64_t inside = (other_step - 1) / step + 1;
         const int64_t parts = ceil_div(loop->extent, inside);
         if (other_dim == dim && further && parts > 1 && parts <= kMostParts && !loop->reduced)
@@ -167,15 +172,18 @@ class StepPadder {
     const auto key = std::make_tuple(id, size, written_[static_cast<size_t>(id)]);
     if (const auto known = padded_.find(key); known != padded_.end()) return known->second;
     const Buffer& buffer = graph_.buffers[static_cast<size_t>(id)];
-    Buffer room{.name = buffer.name + "_stepped", .dtype = buffer.dtype, .size = size, .stride = contiguous_strides(size)};
+    Buffer room{.name = buffer.name + "_stepped",
+                .dtype = buffer.dtype,
+                .size = size,
+                .stride = contiguous_strides(size)};
     const BufferId to = graph_.add_buffer(std::move(room));
     copy(dims.size, id, dims.stride, to, contiguous_strides(size));
     return padded_[key] = to;
   }
 
   // What lies at the start of dimensions that may be longer.
-  void copy(const std::vector<int64_t>& size, BufferId from, const std::vector<int64_t>& from_stride, BufferId to,
-            const std::vector<int64_t>& to_stride) {
+  void copy(const std::vector<int64_t>& size, BufferId from, const std::vector<int64_t>& from_stride,
+            BufferId to, const std::vector<int64_t>& to_stride) {
     const Buffer& target = graph_.buffers[static_cast<size_t>(to)];
     Node node{.name = fmt::format("{}_{}", target.name, graph_.nodes.size())};
     Access read{from, Expr()}, write{to, Expr()};

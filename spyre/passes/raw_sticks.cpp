@@ -13,7 +13,8 @@ namespace {
 constexpr const char* kHalf = "half";
 
 bool has_words(const DeviceLayout& layout) {
-  const bool words = layout.device_dtype == DataFormat::IEEE_FP32 || layout.device_dtype == DataFormat::IEEE_INT32;
+  const bool words =
+      layout.device_dtype == DataFormat::IEEE_FP32 || layout.device_dtype == DataFormat::IEEE_INT32;
   return words && layout.element_arrangement == ElementArrangement::STANDARD;
 }
 
@@ -53,11 +54,14 @@ std::optional<Graph> raw_sticks(const Graph& graph) {
     for (size_t i = 0; i < ends.size(); ++i) {
       const Buffer& buffer = graph.buffers[static_cast<size_t>(ends[i].buffer)];
       const Result<DeviceLayout> layout = word_layout(buffer);
-      if (graph.is_local(ends[i].buffer) || buffer.fill || !layout.ok() || !has_words(layout.value())) return std::nullopt;
+      if (graph.is_local(ends[i].buffer) || buffer.fill || !layout.ok() || !has_words(layout.value()))
+        return std::nullopt;
       layouts[i] = layout.value();
-      if (seen.insert(ends[i].buffer).second) make_raw(raw.buffers[static_cast<size_t>(ends[i].buffer)], layouts[i]);
+      if (seen.insert(ends[i].buffer).second)
+        make_raw(raw.buffers[static_cast<size_t>(ends[i].buffer)], layouts[i]);
     }
-    const std::array<OperandIndex, 2> operands = {{{&layouts[0], &ends[0].index}, {&layouts[1], &ends[1].index}}};
+    const std::array<OperandIndex, 2> operands = {
+        {{&layouts[0], &ends[0].index}, {&layouts[1], &ends[1].index}}};
     const Result<NormalAccess> access = normalize_access(node.loops, operands);
     if (!access.ok()) return std::nullopt;
     const NormalAccess& normal = access.value();
