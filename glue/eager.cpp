@@ -657,8 +657,20 @@ bool copy_by_view(const at::Tensor& from, const at::Tensor& to) {
     back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
   }
   const at::Tensor rows = from.permute(order);
-  const at::Tensor joined = at::empty(rows.sizes(), from.options());
-  return layout_of(joined) != layout_of(from) && copies_into(rows, joined) && copies_into(joined.permute(back), to);
+  std::vector<int64_t> size, stride;  // of the rows, those that follow one another joined
+  for (int64_t d = 0; d < rows.dim(); ++d) {
+    if (!size.empty() && stride.back() == rows.size(d) * rows.stride(d)) {
+      size.back() *= rows.size(d);
+      stride.back() = rows.stride(d);
+    } else {
+      size.push_back(rows.size(d));
+      stride.push_back(rows.stride(d));
+    }
+  }
+  const at::Tensor joined = at::empty(size, from.options());
+  return layout_of(joined) != layout_of(from) &&
+         copies_into(rows.as_strided(size, stride, rows.storage_offset()), joined) &&
+         copies_into(joined.view(rows.sizes()).permute(back), to);
 }
 
 }  // namespace
@@ -667,7 +679,10 @@ std::string copy_on_card(const at::Tensor& from, const at::Tensor& to) {
   if (!eager_enabled()) {
     return kEagerIsOff;
   }
-  const std::string refusal = run_copy_into(from, to);
+  std::string refusal = run_copy_into(from, to);
+  if (!refusal.empty() && settle(to)) {  // no kernel writes into an order that a conversion left
+    refusal = run_copy_into(from, to);
+  }
   const at::AutoDispatchBelowADInplaceOrView no_autograd;
   return refusal.empty() || copy_by_rows(from, to) || copy_by_view(from, to) ? "" : refusal;
 }

@@ -118,6 +118,25 @@ def test_sticks_along_any_dimension(shape, dtype):
         assert torch.equal(found.cpu(), x)
 
 
+@pytest.mark.parametrize("shape", [(2, 12, 128), (2, 2, 12, 64), (24, 128), (3, 40)], ids=str)
+def test_writes_into_what_a_conversion_left(shape):
+    """float32 narrowed on the card lies in an order of its own; afterwards it lies as a fresh tensor does."""
+    x, y = numbers(torch.float32, *shape).remainder(512), numbers(torch.float32, *shape).remainder(500).half()
+    narrowed, other = x.to("spyre").half(), y.to("spyre")
+    view = narrowed.view(-1)
+    stays_on_the_card(lambda: narrowed.add_(other))
+    assert torch.equal(narrowed.cpu(), (x + y).half()) and torch.equal(view.cpu(), (x + y).half().view(-1))
+    narrowed = x.to("spyre").half()
+    stays_on_the_card(lambda: narrowed.copy_(other))
+    assert torch.equal(narrowed.cpu(), y)
+
+
+def test_patches_behind_a_class_token():
+    x = numbers(torch.float16, 2, 17, 128).remainder(1000)
+    found = stays_on_the_card(lambda: x.to("spyre")[:, 1:].transpose(1, 2).reshape(2, 128, 4, 4).contiguous())
+    assert torch.equal(found.cpu(), x[:, 1:].transpose(1, 2).reshape(2, 128, 4, 4))
+
+
 STEPS = {
     "rows": lambda x: x[:, ::2],
     "rows of rows": lambda x: x[::3, 1::2],
