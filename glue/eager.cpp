@@ -680,7 +680,9 @@ std::string copy_on_card(const at::Tensor& from, const at::Tensor& to) {
     return kEagerIsOff;
   }
   std::string refusal = run_copy_into(from, to);
-  if (!refusal.empty() && settle(to)) {  // no kernel writes into an order that a conversion left
+  // No kernel writes into an order that a conversion left; a layout that the caller chose stays.
+  const bool converted = layout_of(to).element_arrangement != ElementArrangement::STANDARD;
+  if (!refusal.empty() && converted && settle(to)) {
     refusal = run_copy_into(from, to);
   }
   const at::AutoDispatchBelowADInplaceOrView no_autograd;
