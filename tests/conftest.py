@@ -6,6 +6,8 @@ import shutil
 import tempfile
 import warnings
 
+import pytest
+
 # Tests compare results; where an operator ran is tested on its own.
 os.environ.setdefault("TORCH_SPYRE_FALLBACK", "silent")
 os.environ.setdefault("TORCH_SPYRE_DOWNCAST_WARN", "0")
@@ -20,3 +22,14 @@ os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp(prefix="torchinductor-t
 atexit.register(shutil.rmtree, os.environ["TORCHINDUCTOR_CACHE_DIR"], ignore_errors=True)
 
 warnings.filterwarnings("ignore", message=".*is deprecated.*")
+
+
+@pytest.fixture
+def on_the_card_only():
+    """A fallback is an error here, with the reason in its message."""
+    import torch  # after the settings above
+
+    before = torch.spyre.get_fallback_mode()
+    torch.spyre.set_fallback_mode("error")
+    yield
+    torch.spyre.set_fallback_mode(before)

@@ -101,13 +101,7 @@ FORMS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def on_the_card_only():
-    """A fallback is an error here, with the reason in its message."""
-    before = torch.spyre.get_fallback_mode()
-    torch.spyre.set_fallback_mode("error")
-    yield
-    torch.spyre.set_fallback_mode(before)
+pytestmark = pytest.mark.usefixtures("on_the_card_only")
 
 
 @contextlib.contextmanager

@@ -21,13 +21,12 @@ RUNS = [
 ]
 
 
+pytestmark = pytest.mark.usefixtures("on_the_card_only")
+
+
 @pytest.fixture(autouse=True)
-def on_the_card_only():
+def nothing_compiled_before():
     torch._dynamo.reset()
-    before = torch.spyre.get_fallback_mode()
-    torch.spyre.set_fallback_mode("error")
-    yield
-    torch.spyre.set_fallback_mode(before)
 
 
 def values(*shape, seed=0):

@@ -4,18 +4,10 @@
 """
 
 import pytest
-import torch
 
 from tests.models.run import run
 
-
-@pytest.fixture(autouse=True)
-def on_the_card_only():
-    """A fallback is an error here, with the reason in its message."""
-    before = torch.spyre.get_fallback_mode()
-    torch.spyre.set_fallback_mode("error")
-    yield
-    torch.spyre.set_fallback_mode(before)
+pytestmark = pytest.mark.usefixtures("on_the_card_only")
 
 
 # What rounding leaves of two layers, relative to the result. float32 products have fp32's own error.
