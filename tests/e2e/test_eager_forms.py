@@ -10,8 +10,10 @@ import warnings
 
 import pytest
 import torch
-from test_eager import close, fallbacks_allowed, maker, on_the_card_only  # noqa: F401 - the fixture is for this file, too
+from test_eager import close, fallbacks_allowed, maker
 from torch.nn import functional as f
+
+pytestmark = pytest.mark.usefixtures("on_the_card_only")
 
 # Scores are a sum of 64 products, rounded, and the exponent of what is lost is lost again; a group is centred, scaled,
 # scaled and shifted. Half of what the compiled forms are allowed.

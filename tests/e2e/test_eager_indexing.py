@@ -2,7 +2,8 @@
 
 import pytest
 import torch
-from test_eager import on_the_card_only  # noqa: F401 - a fixture
+
+pytestmark = pytest.mark.usefixtures("on_the_card_only")
 
 DTYPES = [torch.bool, torch.float16, torch.bfloat16, torch.float32, torch.int32, torch.int64]
 SHAPES = [(1, 12), (2, 12), (2, 64), (1, 65), (2, 65), (3, 100)]
