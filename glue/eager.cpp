@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <set>
 
 #include "glue/dense_tensor.h"
@@ -377,15 +376,18 @@ class EagerOperator final : public c10::OperatorKernel {
         cpu_fallback(op, stack, "the card takes no argument of this kind");
         return;
       }
-      std::shared_ptr<const EagerPlan> plan = EagerCache::shared().find(*key);
-      if (plan == nullptr) {
-        plan = std::make_shared<const EagerPlan>(make_plan(op, call));
-        EagerCache::shared().insert(std::move(*key), plan);
-      }
+      const std::shared_ptr<const EagerPlan> plan = plan_of(op, call, std::move(*key));
       if (!plan->refusal.empty() && settle_written(call)) {
         continue;
       }
       if (!plan->refusal.empty()) {
+        if (std::optional<std::vector<at::Tensor>> results = run_beside(op, call)) {
+          torch::jit::drop(stack, count);
+          for (at::Tensor& result : *results) {
+            stack->emplace_back(std::move(result));
+          }
+          return;
+        }
         if (std::optional<at::Tensor> result = by_element(row_.recipe, arguments)) {
           torch::jit::drop(stack, count);
           stack->emplace_back(std::move(*result));
@@ -415,6 +417,38 @@ class EagerOperator final : public c10::OperatorKernel {
   }
 
  private:
+  std::shared_ptr<const EagerPlan> plan_of(const c10::OperatorHandle& op, const EagerCall& call, EagerKey key) const {
+    std::shared_ptr<const EagerPlan> plan = EagerCache::shared().find(key);
+    if (plan == nullptr) {
+      plan = std::make_shared<const EagerPlan>(make_plan(op, call));
+      EagerCache::shared().insert(std::move(key), plan);
+    }
+    return plan;
+  }
+
+  /// Runs on copies of what it writes, and copies them back: where the sticks of 32-bit values that are written run
+  /// along another dimension than those that are read. None where that helps nothing.
+  std::optional<std::vector<at::Tensor>> run_beside(const c10::OperatorHandle& op, const EagerCall& call) const {
+    const Copies copies = make_copies(call.tensors, wanted_copies(call.tensors, call.written, CopyForm::kPlain));
+    if (copies.empty()) {
+      return std::nullopt;
+    }
+    const std::vector<c10::IValue> arguments = with_copies(call.arguments, copies);
+    const EagerCall beside = read_call(op.schema(), arguments);
+    std::optional<EagerKey> key = eager_key(this, arguments);
+    const std::shared_ptr<const EagerPlan> plan = key ? plan_of(op, beside, std::move(*key)) : nullptr;
+    if (plan == nullptr || !plan->refusal.empty() || !positions_fit(row_.recipe, arguments)) {
+      return std::nullopt;
+    }
+    std::vector<at::Tensor> results = run(op.schema(), *plan, beside);
+    for (size_t i = 0; i < results.size(); ++i) {
+      const at::Tensor& written = call.tensors[static_cast<size_t>(call.written[i])];
+      copy_from(results[i], written, /*non_blocking=*/false);
+      results[i] = written;
+    }
+    return results;
+  }
+
   static std::vector<at::Tensor> run(const c10::FunctionSchema& schema, const EagerPlan& plan, const EagerCall& call) {
     const c10::Device device = call.tensors[0].device();
     if (plan.copies.empty()) {
@@ -650,9 +684,8 @@ bool copy_by_rows(const at::Tensor& from, const at::Tensor& to) {
 
 /// Rows that the view joins, and that a turn has to find joined: they are, in a copy of the view in its own order.
 bool copy_by_view(const at::Tensor& from, const at::Tensor& to) {
-  std::vector<int64_t> order(static_cast<size_t>(from.dim())), back(order.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return from.stride(a) > from.stride(b); });
+  const std::vector<int64_t> order = memory_order(from);
+  std::vector<int64_t> back(order.size());
   for (size_t i = 0; i < order.size(); ++i) {
     back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
   }
@@ -673,6 +706,15 @@ bool copy_by_view(const at::Tensor& from, const at::Tensor& to) {
          copies_into(joined.view(rows.sizes()).permute(back), to);
 }
 
+/// A tensor whose strides do not fall may lie as a fresh one of its size does, which more kernels write.
+bool copy_by_fresh(const at::Tensor& from, const at::Tensor& to) {
+  if (to.is_contiguous()) {
+    return false;
+  }
+  const at::Tensor fresh = at::empty(to.sizes(), to.options());
+  return copies_into(from, fresh) && copies_into(fresh, to);
+}
+
 }  // namespace
 
 std::string copy_on_card(const at::Tensor& from, const at::Tensor& to) {
@@ -686,7 +728,8 @@ std::string copy_on_card(const at::Tensor& from, const at::Tensor& to) {
     refusal = run_copy_into(from, to);
   }
   const at::AutoDispatchBelowADInplaceOrView no_autograd;
-  return refusal.empty() || copy_by_rows(from, to) || copy_by_view(from, to) ? "" : refusal;
+  const bool copied = refusal.empty() || copy_by_rows(from, to) || copy_by_view(from, to) || copy_by_fresh(from, to);
+  return copied ? "" : refusal;
 }
 
 std::optional<at::Tensor> cast_on_card(const at::Tensor& tensor, c10::ScalarType dtype) {

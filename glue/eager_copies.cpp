@@ -3,6 +3,8 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "glue/eager.h"
@@ -95,7 +97,16 @@ Copies make_copies(const std::vector<at::Tensor>& tensors, std::span<const Opera
   return copies;
 }
 
-bool settle(const at::Tensor& tensor) {
+std::vector<int64_t> memory_order(const at::Tensor& tensor) {
+  std::vector<int64_t> order(static_cast<size_t>(tensor.dim()));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return tensor.stride(a) > tensor.stride(b); });
+  return order;
+}
+
+bool settle(const at::Tensor& written) {
+  const at::AutoDispatchBelowADInplaceOrView no_autograd;
+  const at::Tensor tensor = written.permute(memory_order(written));
   if (tensor.numel() == 0 || !tensor.is_contiguous() || is_part(tensor) || lies_as_fresh(tensor, tensor.sizes())) {
     return false;
   }

@@ -33,11 +33,14 @@ std::vector<OperandCopy> wanted_copies(const std::vector<at::Tensor>& tensors, c
 /// Makes the copies; dimensions that repeat an element keep doing so. What no kernel copies is left out.
 Copies make_copies(const std::vector<at::Tensor>& tensors, std::span<const OperandCopy> wanted);
 
+/// The dimensions from the one that steps farthest in memory to the one that steps least.
+std::vector<int64_t> memory_order(const at::Tensor& tensor);
+
 /// Makes a tensor that fills its storage lie as a fresh one does, by a kernel that copies it: its storage gets the copy's
 /// memory, and all tensors that share it see the change. False where it does so already, or cannot.
 ///
 ///     a.add_(b)         a, widened from 16 bits, lies in another order than b; afterwards as b does
-bool settle(const at::Tensor& tensor);
+bool settle(const at::Tensor& written);
 
 /// The arguments with copies in place of what they are copies of.
 std::vector<c10::IValue> with_copies(std::span<const c10::IValue> arguments, const Copies& copies);

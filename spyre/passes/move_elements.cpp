@@ -54,6 +54,16 @@ std::optional<Walk> walk_of(const DeviceLayout& layout, int64_t reach) {
   return walk;
 }
 
+// The extent of a loop, in whole sticks of words where memory has room for them.
+int64_t roomy_extent(const Walk& walk, size_t loop, int64_t reach) {
+  const int64_t extent = walk.loops[loop].extent, step = walk.stride[loop], whole = whole_words(extent);
+  int64_t next = reach;
+  for (const int64_t stride : walk.stride) {
+    if (stride > step) next = std::min(next, stride);
+  }
+  return whole * step <= next ? whole : extent;
+}
+
 class ElementMover {
  public:
   explicit ElementMover(const Graph& graph) : graph_(graph) {}
@@ -93,12 +103,17 @@ class ElementMover {
     const Way& source = read_[from];
     if (spread_.insert(from).second) append(source.walk.loops, {from, source.walk.index}, {source.elements, source.walk.index});
     const Way& target = written_[to];
-    if (first && filled_[to] != target.walk.elements) {  // a part of it keeps what it has
-      if (!graph_.buffers[static_cast<size_t>(to)].is_input) return false;
-      append(target.walk.loops, {to, target.walk.index}, {target.elements, target.walk.index});
-    }
+    if (first && filled_[to] != target.walk.elements)
+      append(target.walk.loops, rest_of(to, target), {target.elements, target.walk.index});
     append(node.loops, {source.elements, op.inputs[0].index}, {target.elements, op.output.index});
     return true;
+  }
+
+  // What an argument has where no node writes: an input keeps what it had, and of a result that is nobody's.
+  Access rest_of(BufferId id, const Way& way) {
+    const Buffer& buffer = graph_.buffers[static_cast<size_t>(id)];
+    if (buffer.is_input) return {id, way.walk.index};
+    return {graph_.add_buffer({.name = "zero", .dtype = buffer.dtype, .fill = Fill{}}), Expr()};
   }
 
   // The buffer of single elements beside an argument, made once.
@@ -110,7 +125,7 @@ class ElementMover {
     std::optional<Walk> walk = walk_of(layout.value(), buffer.reach());
     if (!walk || walk->elements > kMostElements) return false;
     Buffer elements{.name = buffer.name + "_elements", .dtype = buffer.dtype, .stride = walk->stride};
-    for (const Loop& loop : walk->loops) elements.size.push_back(loop.extent);
+    for (size_t i = 0; i < walk->loops.size(); ++i) elements.size.push_back(roomy_extent(*walk, i, buffer.reach()));
     ways[id] = {.walk = std::move(*walk), .elements = graph_.add_buffer(std::move(elements))};
     return true;
   }
@@ -129,6 +144,11 @@ class ElementMover {
 };
 
 }  // namespace
+
+int64_t whole_words(int64_t extent) {
+  const int64_t words = elems_per_stick(DataFormat::IEEE_FP32);
+  return extent > words ? round_up(extent, words) : extent;
+}
 
 std::optional<Graph> by_elements(const Graph& graph) {
   if (graph.nodes.empty()) return std::nullopt;

@@ -183,3 +183,32 @@ def test_flip_and_selection_along_any_dimension(shape, dtype):
         places = torch.tensor([0, -1, 1]).remainder(shape[dim])
         assert torch.equal(on_card.index_select(dim, places.to("spyre")).cpu(), x.index_select(dim, places))
     assert not torch.spyre.metrics()["fallbacks"]
+
+
+@pytest.mark.parametrize("shape", [(5, 70), (7, 32), (2, 3, 5, 70), (2, 12, 2, 64), (3, 5, 7, 33)], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float16, *WORDS], ids=str)
+def test_clones_keep_the_order_of_dimensions(dtype, shape, on_the_card_only):
+    x = numbers(dtype, *shape).remainder(1000)
+    for order in itertools.permutations(range(len(shape))):
+        view = x.to("spyre").permute(order)
+        found = view.clone(memory_format=torch.preserve_format)
+        assert found.stride() == x.permute(order).clone(memory_format=torch.preserve_format).stride()
+        assert torch.equal(found.cpu(), x.permute(order))
+
+
+@pytest.mark.parametrize("shape", [(2, 12, 2, 64), (2, 3, 5, 70), (3, 5, 7, 32)], ids=str)
+@pytest.mark.parametrize("widened", ["target", "source", "both"])
+def test_sums_into_what_a_conversion_left(widened, shape, on_the_card_only):
+    """The gradients that meet behind a norm: one was widened, the other not, and their dimensions lie otherwise."""
+    x = numbers(torch.float16, *shape).remainder(1000)
+
+    def on_card(values, is_widened):
+        return values.to("spyre").float() if is_widened else values.float().to("spyre")
+
+    for order in itertools.permutations(range(len(shape))):
+        back = [order.index(d) for d in range(len(shape))]
+        for turned in (False, True):
+            a = on_card(x, widened != "source")
+            b = on_card(x.permute(order).contiguous(), widened != "target").permute(back)
+            target, source = (b, a) if turned else (a, b)
+            assert torch.equal(target.add_(source).cpu(), 2 * x.float())
