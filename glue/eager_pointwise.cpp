@@ -200,9 +200,6 @@ Status clamp_numbers(GraphBuilder& graph, Arguments args, std::string_view op) {
       continue;
     }
     SPYRE_ASSIGN_OR_RETURN(const HostType wider, common_type({&args[0], &args[i]}));
-    if (std::isnan(number(args[i]))) {
-      return refuse("a bound that is not a number");
-    }
     if (is_float(wider) || type == HostType::kBool) {
       type = wider;
     }

@@ -286,6 +286,7 @@ Result<Operand> with_attributes(OpEmitter& emit, const Instruction& instruction,
     const double low = attribute("min", -INFINITY), high = attribute("max", INFINITY);
     if (x.held == Held::kInt32 && !emit.is_exact_float(x)) return integer_clamp(emit, x, low, high);
     Operand number_held = emit.hold(x, x.held == Held::kInt32 ? Held::kFp32 : x.held);
+    if (std::isnan(low) || std::isnan(high)) return emit.op("add", {number_held, number(emit, NAN, number_held)});
     const bool below = low > -INFINITY, above = high < INFINITY;
     // A clip has two finite bounds, and would take infinities along on the open side.
     if (below && above) return emit.op("clip", {number_held}, std::nullopt, {{"clipMin", low}, {"clipMax", high}});

@@ -209,6 +209,14 @@ def test_masks_through_attention(dtype, kind, way):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_clamps_between_nan_are_nan(dtype, way, on_the_card_only):
+    x = torch.tensor([-5.0, 0.5, INF], dtype=dtype)
+    for bounds in ({"min": NAN, "max": 1.0}, {"min": -1.0, "max": NAN}, {"min": NAN}, {"max": NAN}):
+        assert way_of(lambda t, b=bounds: t.clamp(**b), way)(x.to("spyre")).cpu().isnan().all()
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_clamps_keep_nan_and_what_they_do_not_bound(dtype, way):
     x = torch.tensor([NAN, -5.0, 0.5, 5.0, INF, -INF], dtype=dtype)
     for bounds in ({"min": -1.0, "max": 1.0}, {"min": -1.0}, {"max": 1.0}):

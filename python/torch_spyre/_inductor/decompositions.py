@@ -133,6 +133,13 @@ def wide(x):
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
+@_form(aten.all.default, aten.all.dim, aten.all.dims)
+def all_of_fp8(x, *args, **kwargs):
+    """Eight bits are stored, not computed with."""
+    wider = x.to(torch.float16) if x.dtype.is_floating_point and x.dtype.itemsize == 1 else None
+    return NotImplemented if wider is None else torch.all(wider, *args, **kwargs)
+
+
 @_form(aten.native_layer_norm.default)
 def native_layer_norm(x, normalized_shape, weight, bias, eps):
     dims = list(range(x.dim() - len(normalized_shape), x.dim()))
