@@ -38,7 +38,7 @@ bool contains(const StickRun& outer, const StickRun& inner) {
 
 bool is_slice_of(const MemoryShape& view, const StickRun& view_hull, const MemoryShape& buffer,
                  const StickRun& buffer_hull) {
-  return contains(buffer_hull, view_hull) && strides_within(view, buffer);
+  return contains(buffer_hull, view_hull) && (strides_within(view, buffer) || views(view, buffer));
 }
 
 bool is_plain(const Tensor& tensor) {

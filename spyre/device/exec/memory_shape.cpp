@@ -167,36 +167,22 @@ bool same_strides(const MemoryShape& a, const MemoryShape& b) {
 namespace {
 
 /// Whether a dim is a digit of one of the buffer's: its steps, and what lies inside one of them, divide it
-/// evenly.
+/// evenly. Or it takes one in so many: every third row.
 bool part_of(const MemoryDim& dim, const MemoryDim& whole) {
-  return whole.stride > 0 && dim.stride % whole.stride == 0 &&
-         whole.steps % times(dim.stride / whole.stride, dim.steps) == 0;
-}
-
-/// Whether a dim walks through several of the buffer's that lie end to end, from the first to the last step.
-bool joins(const MemoryDim& dim, const std::vector<MemoryDim>& buffer) {
-  int64_t steps = 0;
-  int64_t next = dim.stride;
-  for (const MemoryDim& part : buffer) {  // by rising stride
-    if (part.stride != next) {
-      continue;
-    }
-    steps = steps == 0 ? part.steps : times(steps, part.steps);
-    next = times(part.stride, part.steps);
-    if (steps == dim.steps) {
-      return true;
-    }
+  if (whole.stride <= 0 || dim.stride % whole.stride != 0) {
+    return false;
   }
-  return false;
+  const int64_t step = dim.stride / whole.stride;
+  return whole.steps % times(step, dim.steps) == 0 || (step > 1 && times(step, dim.steps - 1) < whole.steps);
 }
 
 }  // namespace
 
 bool views(const MemoryShape& view, const MemoryShape& buffer) {
-  const std::vector<MemoryDim> x = stepping_dims(view), y = stepping_dims(buffer);
-  return std::all_of(x.begin(), x.end(), [&](const MemoryDim& dim) {
-    return joins(dim, y) ||
-           std::any_of(y.begin(), y.end(), [&](const MemoryDim& b) { return part_of(dim, b); });
+  std::vector<MemoryDim> dims = stepping_dims(buffer);
+  std::ranges::copy(joined_dims(buffer), std::back_inserter(dims));
+  return std::ranges::all_of(stepping_dims(view), [&](const MemoryDim& dim) {
+    return std::ranges::any_of(dims, [&](const MemoryDim& whole) { return part_of(dim, whole); });
   });
 }
 
