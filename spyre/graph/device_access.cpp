@@ -214,7 +214,7 @@ class AccessBuilder {
       const auto axis = std::find_if(axes_.begin(), axes_.end(),
                                      [&](const HostAxis& a) { return a.dim == static_cast<int>(d); });
       if (axis == axes_.end()) {
-        access_.dims.push_back({.size = layout_.device_size[d]});
+        access_.dims.push_back({.size = layout_.device_size[d], .unused = layout_.stride_map[d] <= 0});
         continue;
       }
       const AxisTerms& terms = terms_[static_cast<size_t>(axis - axes_.begin())];

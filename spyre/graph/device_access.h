@@ -32,6 +32,7 @@ struct AccessDim {
   bool tile = false;     ///< the loop runs along the stick: this is the number of its stick
   int64_t offset = 0;    ///< where a slice starts
   std::string indirect;  ///< reads the position from this index value instead
+  bool unused = false;   ///< holds nothing but at its start: the host has no such dimension
 
   friend bool operator==(const AccessDim&, const AccessDim&) = default;
 };

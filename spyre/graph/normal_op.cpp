@@ -114,7 +114,8 @@ class StickRules {
     const DeviceLayout& layout = *output_layout();
     const int64_t lane_stride = layout.stride_map.back();
     if (lane_stride < 0) return Status();
-    int64_t length = graph_.buffers[static_cast<size_t>(op_.op.output.buffer)].reach() / lane_stride;
+    const int64_t reach = graph_.buffers[static_cast<size_t>(op_.op.output.buffer)].reach();
+    int64_t length = (reach + lane_stride - 1) / lane_stride;
     for (size_t d = 0; d + 1 < layout.stride_map.size(); ++d) {
       const int64_t stride = layout.stride_map[d];
       const bool tile = stride == lane_stride * layout.device_size.back();
@@ -155,8 +156,8 @@ class StickRules {
   // Single elements convert by whole 16-bit sticks: the 32-bit side needs a pair of sticks for each.
   Status single_conversion() const {
     if (op_.op.op != "dl16tofp32" && op_.op.op != "fp32todl16") return Status();
-    const DeviceAccess& wide = op_.op.op == "dl16tofp32" ? *output_ : *inputs_[0];
-    return stick_pair(wide) != nullptr
+    const bool widens = op_.op.op == "dl16tofp32";
+    return spare_dim(widens ? *output_ : *inputs_[0], 2, /*written=*/widens) != nullptr
                ? Status()
                : Status(unsupported("a single 32-bit element needs a pair of sticks"));
   }
@@ -337,9 +338,7 @@ class StickRules {
     }
     // Between sticks and single elements the lanes of the single ones are a dimension of their own.
     const DeviceAccess& sticks = in.lane >= 0 ? in : out;
-    const bool has_room = std::any_of(sticks.dims.begin(), sticks.dims.end(), [&](const AccessDim& d) {
-      return d.loop < 0 && d.indirect.empty() && d.size == sticks.lanes && d.offset == 0;
-    });
+    const bool has_room = spare_dim(sticks, sticks.lanes, /*written=*/in.lane < 0) != nullptr;
     return has_room ? Status() : Status(unsupported("needs a dimension for the unused lanes"));
   }
 
@@ -352,11 +351,16 @@ class StickRules {
 
 }  // namespace
 
-const AccessDim* stick_pair(const DeviceAccess& access) {
-  const auto pair = std::find_if(access.dims.begin(), access.dims.end(), [](const AccessDim& d) {
-    return d.loop < 0 && d.indirect.empty() && d.offset == 0 && d.size == 2;
-  });
-  return pair == access.dims.end() ? nullptr : &*pair;
+const AccessDim* spare_dim(const DeviceAccess& access, int64_t size, bool written) {
+  const auto spare = [&](const AccessDim& d) {
+    return d.loop < 0 && d.indirect.empty() && d.offset == 0 && d.size == size;
+  };
+  const AccessDim* found = nullptr;
+  for (const AccessDim& dim : access.dims) {
+    if (spare(dim) && dim.unused) return &dim;
+    if (spare(dim) && !written && found == nullptr) found = &dim;
+  }
+  return found;
 }
 
 bool is_restickify(const NormalOp& op) {

@@ -21,8 +21,10 @@ struct NormalOp {
   const DeviceAccess& output() const { return access.operands.back(); }
 };
 
-/// The dimension of two sticks that a single 32-bit element has for conversions, if it has one.
-const AccessDim* stick_pair(const DeviceAccess& access);
+/// A dimension of which an access takes the first of `size` positions, for what a turn or a conversion moves besides: the
+/// lanes that single elements leave unused, the second of two sticks. One that holds nothing there; of what is only read
+/// any will do. None: there is no such dimension.
+const AccessDim* spare_dim(const DeviceAccess& access, int64_t size, bool written);
 
 /// A copy that turns the stick to another dimension, or one that moves between whole sticks and one element
 /// per stick; the card has an operation of its own for it, in 16 bits only.

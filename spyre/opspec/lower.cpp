@@ -86,9 +86,9 @@ class OpLowering {
     DeviceAccess& sticks = in.lane < 0 ? out : in;
     const int lane = static_cast<int>(loops().size());
     normal_.access.loops.push_back({.name = "lane", .extent = sticks.lanes});
-    const auto room = std::find_if(sticks.dims.begin(), sticks.dims.end(),
-                                   [&](const AccessDim& d) { return d.loop < 0 && d.size == sticks.lanes; });
-    room->loop = lane;
+    const AccessDim* room = spare_dim(sticks, sticks.lanes, /*written=*/in.lane < 0);
+    SPYRE_CHECK(room != nullptr, "a turn of single elements has room for their lanes");
+    sticks.dims[static_cast<size_t>(room - sticks.dims.data())].loop = lane;
     single.lane = lane;
     single.dims.insert(single.dims.begin(), {.size = 1, .loop = lane, .tile = true});
   }
@@ -100,7 +100,8 @@ class OpLowering {
     normal_.access.loops.push_back({.name = "lane", .extent = 1});
     for (DeviceAccess& access : normal_.access.operands) {
       access.lane = lane;
-      if (const AccessDim* pair = stick_pair(access)) {
+      const bool written = &access == &normal_.access.operands.back();
+      if (const AccessDim* pair = spare_dim(access, 2, written)) {
         AccessDim& dim = access.dims[static_cast<size_t>(pair - access.dims.data())];
         dim.loop = lane;
         dim.tile = true;

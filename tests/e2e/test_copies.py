@@ -212,3 +212,26 @@ def test_sums_into_what_a_conversion_left(widened, shape, on_the_card_only):
             b = on_card(x.permute(order).contiguous(), widened != "target").permute(back)
             target, source = (b, a) if turned else (a, b)
             assert torch.equal(target.add_(source).cpu(), 2 * x.float())
+
+
+COLUMNS = [(3, 64), (5, 70), (2, 2), (64, 64), (65, 130), (1, 64), (3, 1), (1, 32), (32, 32), (2, 33), (64, 2), (1, 2), (2, 1)]
+
+
+@pytest.mark.parametrize("shape", COLUMNS, ids=str)
+@pytest.mark.parametrize("dtype", [torch.bool, torch.float16, *WORDS], ids=str)
+def test_columns_written_in_place_leave_the_others(dtype, shape, on_the_card_only):
+    torch.full((1 << 16,), 7.0, dtype=torch.float16).to("spyre")  # what is behind the ends of rows is not zero
+    x = numbers(dtype, *shape).remainder(100)
+    for column in sorted({0, min(1, shape[1] - 1), shape[1] // 2, shape[1] - 1}):
+        for rows in (slice(None), slice(0, 1), slice(1, None)):
+            card, host = x.to("spyre"), x.clone()
+            if host[rows].numel() == 0:
+                continue
+            for write in (
+                lambda t: t.copy_(torch.ones(t.shape, dtype=dtype).to(t.device)),
+                lambda t: t.logical_not_() if dtype == torch.bool else t.mul_(3),
+                lambda t: t.fill_(0),
+            ):
+                write(card[rows, column])
+                write(host[rows, column])
+                assert torch.equal(card.cpu(), host), (column, rows)

@@ -11,6 +11,25 @@
 
 namespace spyre::exec {
 
+namespace {
+
+/// Whether two tensors that begin at one place hold each point of the op there: they step alike along every dim that
+/// has more than one.
+bool step_alike(const BoundOp& bound, const MemoryShape& a, const MemoryShape& b) {
+  const auto steps = [&](const MemoryShape& shape) {
+    std::map<int, std::pair<int64_t, int64_t>> walked;
+    for (const MemoryDim& dim : shape.dims) {
+      if (bound.limit[dim.op_dim] > 1) {
+        walked[dim.op_dim] = {dim.stride, dim.per_stick};
+      }
+    }
+    return walked;
+  };
+  return steps(a) == steps(b);
+}
+
+}  // namespace
+
 void Checker::check_in_place(const BoundOp& bound) {
   const int output = bound.op->output;
   const Tensor& out = bound.tensors[output];
@@ -22,7 +41,7 @@ void Checker::check_in_place(const BoundOp& bound) {
     }
     const MemoryShape in_shape = shape_of(bound, t);
     const bool exact = bound.op->info->in_place && bound.start[t] == bound.start[output] &&
-                       in_shape.dims == out_shape.dims && bits_of(in.format) == bits_of(out.format);
+                       step_alike(bound, in_shape, out_shape) && bits_of(in.format) == bits_of(out.format);
     const std::optional<StickRun> reads = hull_of(sticks_[t]), writes = hull_of(sticks_[output]);
     if (exact || !reads || !writes || reads->end() <= writes->first || writes->end() <= reads->first) {
       continue;
