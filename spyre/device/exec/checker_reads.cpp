@@ -15,9 +15,16 @@ namespace {
 
 /// Whether two writers describe one buffer: slices of it name its whole extents, with the rest as gaps.
 bool same_buffer(const MemoryShape& a, const MemoryShape& b) {
-  return std::ranges::equal(a.dims, b.dims, [](const MemoryDim& x, const MemoryDim& y) {
-    return x.stride == y.stride && x.steps == y.steps;
-  });
+  const auto steps = [](const MemoryShape& shape) {
+    std::vector<std::pair<int64_t, int64_t>> found;
+    for (const MemoryDim& dim : shape.dims) {
+      if (dim.steps > 1) {
+        found.emplace_back(dim.stride, dim.steps);
+      }
+    }
+    return found;
+  };
+  return steps(a) == steps(b);
 }
 
 }  // namespace

@@ -176,13 +176,30 @@ bool part_of(const MemoryDim& dim, const MemoryDim& whole) {
   return whole.steps % times(step, dim.steps) == 0 || (step > 1 && times(step, dim.steps - 1) < whole.steps);
 }
 
+/// Whether a dim walks through several of the buffer's that lie end to end, from the first to the last step.
+bool joins(const MemoryDim& dim, const std::vector<MemoryDim>& buffer) {
+  int64_t steps = 0;
+  int64_t next = dim.stride;
+  for (const MemoryDim& part : buffer) {  // by rising stride
+    if (part.stride != next) {
+      continue;
+    }
+    steps = steps == 0 ? part.steps : times(steps, part.steps);
+    next = times(part.stride, part.steps);
+    if (steps == dim.steps) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 bool views(const MemoryShape& view, const MemoryShape& buffer) {
-  std::vector<MemoryDim> dims = stepping_dims(buffer);
-  std::ranges::copy(joined_dims(buffer), std::back_inserter(dims));
+  const std::vector<MemoryDim> single = stepping_dims(buffer), joined = joined_dims(buffer);
   return std::ranges::all_of(stepping_dims(view), [&](const MemoryDim& dim) {
-    return std::ranges::any_of(dims, [&](const MemoryDim& whole) { return part_of(dim, whole); });
+    const auto holds = [&](const MemoryDim& whole) { return part_of(dim, whole); };
+    return std::ranges::any_of(single, holds) || std::ranges::any_of(joined, holds) || joins(dim, single);
   });
 }
 
