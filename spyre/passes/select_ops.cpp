@@ -2,11 +2,20 @@
 
 #include <fmt/format.h>
 
+#include "spyre/layout/small_float.h"
 #include "spyre/passes/op_emitter.h"
 #include "spyre/passes/op_recipes.h"
 
 namespace spyre {
 namespace {
+
+// A number as a tensor of this type holds it: what is stored was rounded to it, not to the card's format alone.
+double as_held(double value, HostType type) {
+  const auto number = static_cast<float>(value);
+  if (type == HostType::kFloat16) return fp32_from_fp16(fp16_from_fp32(number));
+  if (type == HostType::kBFloat16) return fp32_from_bf16(bf16_from_fp32(number));
+  return value;
+}
 
 // Rewrites one node.
 class NodeSelector {
@@ -15,7 +24,10 @@ class NodeSelector {
       : node_(node), emit_(graph, node, out) {}
 
   Status run() {
-    for (const Instruction& instruction : node_.body) {
+    for (size_t i = 0; i < node_.body.size(); ++i) {
+      Instruction instruction = node_.body[i];
+      if (instruction.op == "constant" && node_.result == static_cast<int>(i))
+        instruction.value = as_held(instruction.value, instruction.dtype);
       SPYRE_ASSIGN_OR_RETURN(Operand value, evaluate(instruction));
       emit_.define(std::move(value));
     }

@@ -17,17 +17,19 @@ _TRIALS = 6
 #: Operators that choose or move values and round nothing.
 _MOVES = frozenset(
     """abs amax amin arange argmax argmin bitwise_and bitwise_not bitwise_or bitwise_xor cat ceil clamp clamp_max
-    clamp_min clone constant_pad_nd contiguous copy copy_ empty embedding eq fill fill_ flip floor full full_like gather
+    clamp_min clone constant_pad_nd contiguous copy empty embedding eq fill fill_ flip floor full full_like gather
     ge gt hardtanh index index_copy index_copy_ index_fill index_fill_ index_put index_put_ index_select isfinite isinf
     isnan le lift_fresh logical_and logical_not logical_or logical_xor lt masked_fill masked_fill_ masked_select max
     maximum min minimum ne neg nonzero ones ones_like relu relu_ repeat roll round scalar_tensor scatter scatter_
     select_scatter sgn sign slice_scatter sort stack topk tril triu trunc where zero_ zeros zeros_like""".split()
 )
-#: Operators that are right to the last bit where the result fits the format.
+#: Operators that are right to the last bit where the result fits the format. A number that is assigned is copied.
 _ARITHMETIC = frozenset(
-    """add add_ sub sub_ rsub mul mul_ sum mm bmm matmul addmm baddbmm dot mv square prod cumsum _to_copy index_add
-    index_add_ scatter_add scatter_add_ pow""".split()
+    """copy_ add add_ sub sub_ rsub mul mul_ sum mm bmm matmul addmm baddbmm dot mv square prod cumsum _to_copy
+    index_add index_add_ scatter_add scatter_add_ pow""".split()
 )
+#: Those that the card does in 32 bits as the CPU does.
+_AS_ON_THE_CPU = frozenset("copy_ add add_ sub sub_ rsub mul mul_ square _to_copy".split())
 
 
 def is_beyond(t: torch.Tensor) -> bool:
@@ -73,7 +75,7 @@ class Rounding(TorchDispatchMode):
 
     def _see(self, name: str, t: torch.Tensor) -> None:
         self.beyond = self.beyond or is_beyond(t)
-        grows = name not in _MOVES and name not in ("add", "add_", "sub", "sub_", "rsub", "_to_copy")
+        grows = name not in _MOVES and name not in ("copy_", "add", "add_", "sub", "sub_", "rsub", "_to_copy")
         self.overflows = self.overflows or (grows and t.dtype in LIMIT and bool(t.isinf().any()))
         if self.random is None or name in _MOVES or 0 in t.stride():
             return
@@ -81,7 +83,7 @@ class Rounding(TorchDispatchMode):
         off = torch.ones(t.shape, dtype=torch.bool)
         if name in _ARITHMETIC:
             if t.dtype == torch.float32:
-                rounds = name not in ("add", "add_", "sub", "sub_", "rsub", "mul", "mul_", "square", "_to_copy")
+                rounds = name not in _AS_ON_THE_CPU
                 off = (torch.round(value * 16) != value * 16) | (value.abs() > 2**20) if rounds else ~off
             else:
                 off = on_grid(value) != value
