@@ -1,7 +1,5 @@
 #include "glue/eager_graph.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 
@@ -13,6 +11,11 @@
 
 namespace spyre::glue {
 namespace {
+
+/// Names of a graph: arg0, arg1. (Here `fmt` would be the one that PyTorch brings, another version than ours.)
+std::string numbered(const char* prefix, size_t number) {
+  return prefix + std::to_string(number);
+}
 
 bool same_view(const at::Tensor& a, const at::Tensor& b) {
   return a.is_alias_of(b) && a.storage_offset() == b.storage_offset() && a.sizes() == b.sizes() &&
@@ -65,10 +68,10 @@ bool is_part(const at::Tensor& tensor) {
 BufferId GraphBuilder::input(const at::Tensor& tensor) {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (same_view(inputs_[i], tensor)) {
-      return *graph_.find(fmt::format("arg{}", i));
+      return *graph_.find(numbered("arg", i));
     }
   }
-  Buffer buffer{.name = fmt::format("arg{}", inputs_.size()),
+  Buffer buffer{.name = numbered("arg", inputs_.size()),
                 .dtype = host_type_of(tensor.scalar_type()),
                 .size = tensor.sizes().vec(),
                 .stride = tensor.strides().vec(),
@@ -105,7 +108,7 @@ int GraphBuilder::argument_number(BufferId id) const {
 
 BufferId GraphBuilder::local(std::vector<int64_t> size, HostType dtype) {
   std::vector<int64_t> stride = contiguous_strides(size);
-  return add({.name = fmt::format("tmp{}", graph_.buffers.size()),
+  return add({.name = numbered("tmp", graph_.buffers.size()),
                             .dtype = dtype,
                             .size = std::move(size),
                             .stride = std::move(stride)});
@@ -113,12 +116,12 @@ BufferId GraphBuilder::local(std::vector<int64_t> size, HostType dtype) {
 
 NodeBuilder GraphBuilder::node(BufferId target, const std::vector<int64_t>& extents,
                                const std::vector<int64_t>& reduced) {
-  Node node{.name = fmt::format("n{}", graph_.nodes.size()), .target = target, .aten = aten_};
+  Node node{.name = numbered("n", graph_.nodes.size()), .target = target, .aten = aten_};
   for (size_t i = 0; i < extents.size(); ++i) {
-    node.loops.push_back({.name = fmt::format("p{}", i), .extent = extents[i]});
+    node.loops.push_back({.name = numbered("p", i), .extent = extents[i]});
   }
   for (size_t i = 0; i < reduced.size(); ++i) {
-    node.loops.push_back({.name = fmt::format("r{}", i), .extent = reduced[i], .reduced = true});
+    node.loops.push_back({.name = numbered("r", i), .extent = reduced[i], .reduced = true});
   }
   return {*this, std::move(node), extents.size()};
 }
@@ -195,7 +198,7 @@ Value NodeBuilder::op(std::string_view name, const std::vector<Value>& operands,
 
 Value NodeBuilder::reduce(std::string_view kind, const std::vector<Value>& operands,
                           std::vector<std::pair<std::string, double>> attributes) {
-  return op(fmt::format("reduce.{}", kind), operands, std::move(attributes));
+  return op("reduce." + std::string(kind), operands, std::move(attributes));
 }
 
 Value NodeBuilder::dot(Value x, Value w, HostType dtype, std::vector<std::pair<std::string, double>> attributes) {
@@ -216,7 +219,7 @@ Value NodeBuilder::as(Value value, HostType wanted) {
 }
 
 Expr NodeBuilder::indirect(Value value) {
-  return Expr::indirect(fmt::format("v{}", value.at));
+  return Expr::indirect(numbered("v", value.at));
 }
 
 void NodeBuilder::store(Value value) {
