@@ -40,6 +40,7 @@ function(spyre_layer NAME)
     list(TRANSFORM ARG_TEST_DEPS PREPEND spyre_)
     add_executable(spyre_${NAME}_test ${ARG_TESTS})
     target_link_libraries(spyre_${NAME}_test PRIVATE spyre_${NAME} ${ARG_TEST_DEPS} GTest::gmock GTest::gtest_main)
+    target_compile_options(spyre_${NAME}_test PRIVATE -O1)  # what they test is optimised; they compile faster so
     gtest_discover_tests(spyre_${NAME}_test TEST_PREFIX "${NAME}." PROPERTIES LABELS unit DISCOVERY_TIMEOUT 60)
   endif()
 endfunction()
