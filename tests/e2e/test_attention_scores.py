@@ -67,7 +67,7 @@ def test_masks(kind, keys, compiled):
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
-@pytest.mark.parametrize("keys", [12, 64])
+@pytest.mark.parametrize("keys", [pytest.param(12, marks=pytest.mark.full), 64])
 def test_a_query_that_sees_no_key(keys, dtype, compiled):
     """The first tokens of a text that is padded on the left: zeros, as in PyTorch, not the mean of all values."""
     q, k, v = (held(2, h, n, 64, dtype=dtype) for h, n in ((4, 12), (2, keys), (2, keys)))

@@ -56,7 +56,7 @@ def test_eager(name):
     check(name, compile_it=False)
 
 
-@pytest.mark.parametrize("name", ["granite", "llama"])
+@pytest.mark.parametrize("name", [pytest.param("granite", marks=pytest.mark.full), "llama"])
 def test_compiled(name):
     check(name, compile_it=True)
 
