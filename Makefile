@@ -15,7 +15,7 @@ SOURCES := $(shell find spyre glue bench tools cmake -type f \( -name '*.cpp' -o
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-demo: build  ## set up, build, and run the main job
+demo: build/.package  ## set up, build, and run the main job
 	@$(PY) examples/first_steps.py
 	@echo
 	@$(PY) examples/granite.py
@@ -37,7 +37,7 @@ bench: build  ## benchmarks; each checks its results first
 	@$(BUILD)/bench/runtime_bench
 	@$(BUILD)/bench/launch_bench
 
-build: build/.built  ## the C++ libraries, tests and the Python package, in .venv
+build: build/.tests  ## the C++ libraries, tools, tests, benchmarks and the Python package, in .venv
 
 build/.packages: scripts/setup_packages.sh
 	@scripts/setup_packages.sh
@@ -49,11 +49,22 @@ build/.venv: requirements.txt build/.packages
 	$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	touch $@
 
-build/.built: build/.venv $(SOURCES)
+# The package, and nothing that only tests need.
+build/.package: build/.venv $(SOURCES)
 	@echo "== build (a first build takes some minutes)"
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e . \
-	  -C build-dir=$(BUILD) -C cmake.define.SPYRE_BUILD_TESTS=ON -C cmake.define.SPYRE_BUILD_BENCH=ON \
-	  -C build.targets=all -C build.verbose=false
+	  -C build-dir=$(BUILD) -C build.verbose=false
+	touch $@
+
+build/.test-packages: requirements-test.txt build/.package
+	@scripts/setup_packages.sh --tests
+	$(PY) -m pip install --quiet --disable-pip-version-check -r requirements-test.txt
+	touch $@
+
+build/.tests: build/.package build/.test-packages
+	@echo "== build of tools, tests and benchmarks"
+	cmake -S . -B $(BUILD) -DSPYRE_BUILD_TESTS=ON -DSPYRE_BUILD_BENCH=ON > build/cmake.log
+	cmake --build $(BUILD) -j $(JOBS) | tail -1
 	touch $@
 
 lint: build  ## include directions, python style
@@ -61,11 +72,11 @@ lint: build  ## include directions, python style
 	@$(PY) scripts/check_docs.py
 	@$(VENV)/bin/ruff check --quiet .
 
-format: build/.venv  ## rewrite sources in the project's style
+format: build/.test-packages  ## rewrite sources in the project's style
 	@find spyre glue bench tools -name '*.cpp' -o -name '*.h' | xargs clang-format -i
 	@$(VENV)/bin/ruff format --quiet . && $(VENV)/bin/ruff check --quiet --fix .
 
-sanitize: build/.venv  ## unit tests under the address, undefined-behaviour and thread sanitizers
+sanitize: build/.test-packages  ## unit tests under the address, undefined-behaviour and thread sanitizers
 	@scripts/run_sanitizers.sh
 
 wheel: build/.venv  ## dist/*.whl, built against the installed torch

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Installs the Debian packages the build needs, or names them when it may not.
+# Installs the Debian packages the build needs, and with `--tests` those of the tests, or names them when it may not.
 set -euo pipefail
 
-packages=(ccache chromium chromium-driver clang-format cmake g++ libbenchmark-dev libcli11-dev libfmt-dev libgmock-dev libgtest-dev libhwy-dev
-          ninja-build nlohmann-json3-dev python3-venv)
+packages=(ccache cmake g++ libcli11-dev libfmt-dev libhwy-dev ninja-build nlohmann-json3-dev python3-venv)
+if [ "${1:-}" = --tests ]; then
+  packages+=(chromium chromium-driver clang-format libbenchmark-dev libgmock-dev libgtest-dev)
+fi
 
 missing=()
 for package in "${packages[@]}"; do
