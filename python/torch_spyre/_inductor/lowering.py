@@ -369,6 +369,7 @@ def constant_pad_nd(x, padding, fill_value=0):
     """Pieces of the fill value around the tensor, axis by axis; negative padding cuts."""
     from torch._inductor.lowering import slice_
 
+    padding = [V.graph.sizevars.guard_int(count) for count in padding]
     for i in range(len(padding) // 2):
         dim = len(x.get_size()) - 1 - i
         before, after = padding[2 * i], padding[2 * i + 1]
