@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "spyre/layout/small_float.h"
+#include "spyre/passes/eliminate_dead_code.h"
 #include "spyre/passes/op_emitter.h"
 #include "spyre/passes/op_recipes.h"
 
@@ -75,6 +76,7 @@ Status select_ops(Graph& graph) {
   std::vector<Node> selected;
   for (const Node& node : nodes) SPYRE_TRY(NodeSelector(graph, node, selected).run());
   graph.nodes = std::move(selected);
+  eliminate_dead_code(graph);  // an integer that recipes also have as a float, and of which only that is read
   return Status();
 }
 
