@@ -1,5 +1,5 @@
-"""A program that sees a second shape: PyTorch compiles it again with a symbol in its place, which is bound here to what it
-is in that call.
+"""A program that sees a second shape: PyTorch compiles it again with a symbol in its place, which is bound here to what
+it is in that call.
 """
 
 import pytest
