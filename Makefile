@@ -56,7 +56,7 @@ build/.package: build/.venv $(SOURCES)
 	  -C build-dir=$(BUILD) -C build.verbose=false
 	touch $@
 
-build/.test-packages: requirements-test.txt build/.package
+build/.test-packages: requirements-test.txt scripts/setup_packages.sh build/.venv
 	@scripts/setup_packages.sh --tests
 	$(PY) -m pip install --quiet --disable-pip-version-check -r requirements-test.txt
 	touch $@

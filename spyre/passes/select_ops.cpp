@@ -26,19 +26,20 @@ class NodeSelector {
 
   Status run() {
     for (size_t i = 0; i < node_.body.size(); ++i) {
-      Instruction instruction = node_.body[i];
-      if (instruction.op == "constant" && node_.result == static_cast<int>(i))
-        instruction.value = as_held(instruction.value, instruction.dtype);
-      SPYRE_ASSIGN_OR_RETURN(Operand value, evaluate(instruction));
+      const bool stored = node_.result == static_cast<int>(i);
+      SPYRE_ASSIGN_OR_RETURN(Operand value, evaluate(node_.body[i], stored));
       emit_.define(std::move(value));
     }
     return emit_.store(emit_.value(node_.result));
   }
 
  private:
-  Result<Operand> evaluate(const Instruction& instruction) {
+  Result<Operand> evaluate(const Instruction& instruction, bool stored) {
     if (instruction.is_load()) return emit_.load(instruction);
-    if (instruction.op == "constant") return constant(instruction.value, instruction.dtype);
+    if (instruction.op == "constant") {
+      const HostType type = instruction.dtype;
+      return constant(stored ? as_held(instruction.value, type) : instruction.value, type);
+    }
     if (instruction.op == "index") return emit_.ramp(instruction.index, instruction.dtype);
     if (instruction.op == "checked_index") return index_below(instruction);
     std::vector<Operand> operands;

@@ -17,7 +17,7 @@ namespace spyre {
 /// cosine are polynomials in fp32. Each 16-bit operation rounds once; nothing is fused.
 ///
 /// Values that do not depend on a loop are computed without it. A reduction over several loops becomes one
-/// reduction per loop.
+/// reduction per loop. What no recipe reads in the end is dropped.
 ///
 /// Refused: operations without a device form, naming the node and its origin.
 Status select_ops(Graph& graph);

@@ -208,6 +208,18 @@ def test_masks_through_attention(dtype, kind, way):
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("number", [1e-3, 0.3, 1 / 3, 1e-7])
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_assigned_numbers_are_those_that_a_tensor_brings(dtype, number, way):
+    def assign(t):
+        t[1] = number
+        return t + 0
+
+    have = way_of(assign, way)(torch.zeros(3, dtype=dtype).to("spyre")).cpu()
+    assert torch.equal(have[1], torch.tensor(number, dtype=dtype).to("spyre").cpu())
+
+
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_clamps_between_nan_are_nan(dtype, way, on_the_card_only):
     x = torch.tensor([-5.0, 0.5, INF], dtype=dtype)

@@ -115,7 +115,7 @@ class TestCompare:
 def browser():
     programs = [shutil.which("chromium"), shutil.which("chromedriver")]
     assert all(programs), (
-        "chromium is missing; try  scripts/setup_packages.sh, or apt-get install chromium chromium-driver"
+        "chromium is missing; try  scripts/setup_packages.sh --tests, or apt-get install chromium chromium-driver"
     )
     options = webdriver.ChromeOptions()
     options.binary_location = programs[0]
