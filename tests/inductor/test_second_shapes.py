@@ -16,6 +16,9 @@ PROGRAMS = {
     "heads": lambda x: x.view(x.shape[0], 2, 32).transpose(0, 1).contiguous(),
     "scores": lambda x: torch.softmax(x @ x.t(), -1),
     "counted": lambda x: x + torch.arange(x.shape[0], device=x.device, dtype=x.dtype)[:, None],
+    "indexed by what counts": lambda x: (x @ x.t())[
+        torch.arange(x.shape[0], device=x.device)[:, None], torch.arange(5, device=x.device)
+    ],
     "a mean": lambda x: x.sum(0) / x.shape[0],
 }
 

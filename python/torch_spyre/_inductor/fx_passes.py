@@ -45,6 +45,7 @@ class AfterAutograd(CustomGraphPass):
     def __call__(self, graph: torch.fx.Graph) -> None:
         import torch_spyre._inductor.customops  # noqa: F401
 
+        fix_sizes(graph)
         index_by_views(graph)
         normalize_in_steps(graph)
         decompose_addmm(graph)
@@ -64,6 +65,10 @@ def _value(node):
     return node.meta["val"]
 
 
+def _shape(node) -> list[int]:
+    return [int(extent) for extent in _value(node).shape]
+
+
 def _insert(graph: torch.fx.Graph, like: torch.fx.Node, target, *args) -> torch.fx.Node:
     """A new call with the metadata of the node it helps to replace, and the value its shape function gives."""
     node = graph.call_function(target, args)
@@ -81,6 +86,19 @@ def _value_of_view(node):
     """The one view that reads a node, if that is all there is."""
     users = list(node.users)
     return users[0] if len(users) == 1 and users[0].target in _VIEWS else None
+
+
+def fix_sizes(graph: torch.fx.Graph) -> None:
+    """Sizes that PyTorch left open, because they changed between calls, become the numbers of this call: kernels are
+    made for one shape. Open numbers that are no size stay open; they are bound at launch."""
+    for node in graph.nodes:
+        if _on_card(node):
+            for extent in (*_value(node).shape, *_value(node).stride()):
+                int(extent)  # from here on, shapes that differ are compiled anew
+    for node in list(graph.nodes):
+        value = node.meta.get("val")
+        if isinstance(value, torch.SymInt) and value.node.expr.is_number:
+            node.replace_all_uses_with(int(value))
 
 
 def _scaled(graph, like, value, factor):
@@ -139,7 +157,7 @@ def index_by_views(graph: torch.fx.Graph) -> None:
         if node.target is not aten.index.Tensor or not _on_card(node):
             continue
         x, indices = node.args
-        shape = list(_value(node).shape)
+        shape = _shape(node)
         counts = [_counted(i) for i in indices]
         if len(counts) != _value(x).dim() or None in counts:
             continue
@@ -204,10 +222,10 @@ def unflatten_matmuls(graph: torch.fx.Graph) -> None:
         operands = unflattened(graph, view, *node.args)
         if operands is None:
             continue
-        shape = list(_value(view).shape)
+        shape = _shape(view)
         with graph.inserting_before(view), _value(view).fake_mode:
             product = _insert(graph, node, torch.ops.spyre.batched_matmul.default, *operands)
-            if list(_value(product).shape) != shape:
+            if _shape(product) != shape:
                 product = _insert(graph, node, aten.expand.default, product, shape)
         _put_in_place_of(graph, view, product)
 
