@@ -11,6 +11,7 @@ import collections
 import json
 import multiprocessing
 import os
+import re
 import sys
 import tempfile
 import traceback
@@ -59,7 +60,8 @@ def run_one(case: tuple[str, str, str, str], limit: int) -> dict:
         if process.exitcode == 0:
             return json.loads(Path(folder, "facts.json").read_text())
         printed = Path(folder, "printed").read_text()
-    last = (printed.strip().splitlines() or [f"exit code {process.exitcode}"])[-1]
+    errors = re.findall(r"^[\w.]+(?:Error|Exception|Fault)\b.*", printed, re.M)
+    last = (errors or printed.strip().splitlines() or [f"exit code {process.exitcode}"])[-1]
     return {**facts, "failed": last, "stderr": printed[-4000:]}
 
 

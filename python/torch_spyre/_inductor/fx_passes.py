@@ -97,7 +97,7 @@ def fix_sizes(graph: torch.fx.Graph) -> None:
                 int(extent)  # from here on, shapes that differ are compiled anew
     for node in list(graph.nodes):
         value = node.meta.get("val")
-        if isinstance(value, torch.SymInt) and value.node.expr.is_number:
+        if isinstance(value, int) or (isinstance(value, torch.SymInt) and value.node.expr.is_number):
             node.replace_all_uses_with(int(value))
 
 
