@@ -44,6 +44,23 @@ void forget_single_steps(Node& node) {
   for (Instruction& instruction : node.body) instruction.index = at_zero(instruction.index, single);
 }
 
+// Whether a node writes every element of its buffer, so that nothing written before it is left.
+bool writes_all(const Node& node, const Buffer& buffer) {
+  std::vector<std::pair<int64_t, int64_t>> steps;  // of the loops that move the store: by how much, how often
+  for (const Loop& loop : node.loops) {
+    if (!loop.reduced && loop.extent > 1) steps.emplace_back(node.target_index.coefficient(loop.name), loop.extent);
+  }
+  std::sort(steps.begin(), steps.end());
+  int64_t written = 1;
+  for (const auto& [step, extent] : steps) {
+    if (step != written) return false;
+    written *= extent;
+  }
+  // Each loop is one term: more terms are quotients, remainders, or positions that an index tensor gives.
+  return written == buffer.reach() && node.target_index.terms().size() == steps.size() &&
+         node.target_index.constant_term() == 0;
+}
+
 }  // namespace
 
 void eliminate_dead_code(Graph& graph) {
@@ -53,7 +70,10 @@ void eliminate_dead_code(Graph& graph) {
     needed[id] = !graph.is_local(static_cast<BufferId>(id));
   std::vector<Node> live;
   for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
-    if (!needed[static_cast<size_t>(node->target)]) continue;
+    const auto target = static_cast<size_t>(node->target);
+    if (!needed[target]) continue;
+    const Buffer& buffer = graph.buffers[target];
+    needed[target] = buffer.is_input || !writes_all(*node, buffer);
     for (const Instruction& instruction : node->body) {
       if (instruction.is_load()) needed[static_cast<size_t>(instruction.buffer)] = true;
     }

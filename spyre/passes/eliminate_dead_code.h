@@ -8,7 +8,9 @@ namespace spyre {
 ///
 ///     t = exp x;  y = neg x;  return y     ->     y = neg x;  return y
 ///
-/// Stores into inputs and results always stay. Loops of one step count nothing: indices no longer name them.
+///     t = exp x;  t = neg x;  return t     ->     t = neg x;  return t     where the second store writes all of t
+///
+/// Stores into inputs always stay. Loops of one step count nothing: indices no longer name them.
 void eliminate_dead_code(Graph& graph);
 
 }  // namespace spyre
