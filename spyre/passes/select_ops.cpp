@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "spyre/layout/small_float.h"
 #include "spyre/passes/eliminate_dead_code.h"
 #include "spyre/passes/op_emitter.h"
@@ -10,8 +12,23 @@
 namespace spyre {
 namespace {
 
-// A number as a tensor of this type holds it: what is stored was rounded to it, not to the card's format alone.
-double as_held(double value, HostType type) {
+// A number as a tensor of this type holds it: true is 1, integers have no fraction, and narrow ones wrap.
+double as_integer(double value, HostType type) {
+  const auto whole = std::abs(value) < 0x1p62 ? static_cast<int64_t>(value) : 0;  // of NaN and infinities: nothing
+  switch (type) {
+    case HostType::kBool: return value != 0 ? 1 : 0;
+    case HostType::kInt8: return static_cast<int8_t>(whole);
+    case HostType::kUInt8: return static_cast<uint8_t>(whole);
+    case HostType::kInt16: return static_cast<int16_t>(whole);
+    case HostType::kInt32:
+    case HostType::kInt64: return std::trunc(value);
+    default: return value;
+  }
+}
+
+// Likewise for 16-bit numbers: what is stored was rounded to them, not to the card's format alone; what is computed with
+// was not.
+double as_stored(double value, HostType type) {
   const auto number = static_cast<float>(value);
   if (type == HostType::kFloat16) return fp32_from_fp16(fp16_from_fp32(number));
   if (type == HostType::kBFloat16) return fp32_from_bf16(bf16_from_fp32(number));
@@ -25,20 +42,36 @@ class NodeSelector {
       : node_(node), emit_(graph, node, out) {}
 
   Status run() {
+    const std::vector<bool> stored = reach_the_store();
     for (size_t i = 0; i < node_.body.size(); ++i) {
-      const bool stored = node_.result == static_cast<int>(i);
-      SPYRE_ASSIGN_OR_RETURN(Operand value, evaluate(node_.body[i], stored));
+      SPYRE_ASSIGN_OR_RETURN(Operand value, evaluate(node_.body[i], stored[i]));
       emit_.define(std::move(value));
     }
     return emit_.store(emit_.value(node_.result));
   }
 
  private:
+  // Which values become elements of the result as they are: what is stored, and what a choice between such values chooses.
+  std::vector<bool> reach_the_store() const {
+    std::vector<bool> reaches(node_.body.size());
+    reaches[static_cast<size_t>(node_.result)] = true;
+    for (size_t i = node_.body.size(); i-- > 0;) {
+      const Instruction& choice = node_.body[i];
+      const bool chooses = choice.op == "where" || choice.op == "maximum" || choice.op == "minimum";
+      if (!reaches[i] || !chooses) continue;
+      for (size_t k = choice.op == "where" ? 1 : 0; k < choice.operands.size(); ++k) {
+        reaches[static_cast<size_t>(choice.operands[k])] = true;
+      }
+    }
+    return reaches;
+  }
+
   Result<Operand> evaluate(const Instruction& instruction, bool stored) {
     if (instruction.is_load()) return emit_.load(instruction);
     if (instruction.op == "constant") {
       const HostType type = instruction.dtype;
-      return constant(stored ? as_held(instruction.value, type) : instruction.value, type);
+      const double value = as_integer(instruction.value, type);
+      return constant(stored ? as_stored(value, type) : value, type);
     }
     if (instruction.op == "index") return emit_.ramp(instruction.index, instruction.dtype);
     if (instruction.op == "checked_index") return index_below(instruction);

@@ -219,6 +219,30 @@ def test_assigned_numbers_are_those_that_a_tensor_brings(dtype, number, way):
     assert torch.equal(have[1], torch.tensor(number, dtype=dtype).to("spyre").cpu())
 
 
+PUT = {
+    "padded": lambda x, n: torch.nn.functional.pad(x, (0, 1, 1, 0), value=n),
+    "masked_fill": lambda x, n: x.masked_fill(x.to(torch.bool), n),
+    "masked_fill_": lambda x, n: x.clone().masked_fill_(x.to(torch.bool), n),
+    "fill_": lambda x, n: x.clone().fill_(n),
+    "assigned": lambda x, n: x.clone().index_fill(0, torch.tensor([0], device=x.device), n),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", PUT)
+@pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int8, torch.int32, torch.int64], ids=str)
+@pytest.mark.parametrize("number", [-1, -3, 2.5])
+def test_numbers_put_into_integers_become_theirs(dtype, name, number, way):
+    x = torch.tensor([[0, 1, 1], [1, 0, 1]]).to(dtype)
+    try:
+        expected = PUT[name](x, number)
+    except RuntimeError:
+        return  # what PyTorch refuses is not the card's to judge
+    found = way_of(lambda x: PUT[name](x, number), way)(x.to("spyre"))
+    torch.testing.assert_close(found.cpu(), expected, rtol=0, atol=0)
+    torch.testing.assert_close(found.to(torch.float32).cpu(), expected.float(), rtol=0, atol=0)
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_clamps_between_nan_are_nan(dtype, way, on_the_card_only):
