@@ -121,8 +121,8 @@ class Call {
 
   /// The host's copy, made once per tensor so that one given twice stays one. Strides are kept, so that
   /// results get those that the CPU gives its own tensors; only elements that share memory are taken apart.
-  /// An `out` argument keeps its content: what an operator leaves alone must stay.
-  at::Tensor to_host(const at::Tensor& tensor) {
+  /// The content of an `out` argument is nobody's, and may be what no type of the host can hold: it stays.
+  at::Tensor to_host(const at::Tensor& tensor, bool is_out = false) {
     if (!is_spyre(tensor)) {
       return tensor;
     }
@@ -136,6 +136,10 @@ class Call {
     const bool apart = at::has_internal_overlap(tensor) != at::MemOverlap::Yes;
     entry->second = {tensor, apart ? at::empty_strided(tensor.sizes(), tensor.strides(), on_host)
                                    : at::empty_like(tensor, on_host)};
+    if (is_out) {
+      entry->second.host.zero_();
+      return entry->second.host;
+    }
     copy_from(tensor, entry->second.host, /*non_blocking=*/false);
     bytes_ += static_cast<int64_t>(entry->second.host.nbytes());
     inputs_ += (inputs_.empty() ? "" : ", ") + describe(tensor);
@@ -146,17 +150,17 @@ class Call {
     for (size_t i = 0; i < schema_.arguments().size(); ++i) {
       c10::IValue& value = (*stack_)[first_ + i];
       const c10::AliasInfo* alias = schema_.arguments()[i].alias_info();
-      const bool written = alias != nullptr && alias->isWrite();
+      const bool written = alias != nullptr && alias->isWrite(), is_out = schema_.arguments()[i].is_out();
       if (value.isTensor()) {
         const at::Tensor tensor = value.toTensor();
-        value = to_host(tensor);
+        value = to_host(tensor, is_out);
         if (written && is_spyre(tensor)) {
           written_.push_back(tensor);
         }
       } else if (value.isTensorList()) {
         c10::List<at::Tensor> hosts;
         for (const at::Tensor& tensor : value.toTensorVector()) {
-          hosts.push_back(to_host(tensor));
+          hosts.push_back(to_host(tensor, is_out));
           if (written && is_spyre(tensor)) {
             written_.push_back(tensor);
           }
