@@ -9,7 +9,9 @@ import functools
 import warnings
 
 import torch
+from torch._prims_common import check_significant_strides
 from torch._prims_common.wrappers import _maybe_resize_out, _safe_copy_out
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_map_only, tree_unflatten
 
 from torch_spyre import _C, eager_indexing
 from torch_spyre._inductor import attention, compaction, decompositions, encoder_layer, experts, gradients
@@ -205,13 +207,39 @@ def _packs_no_texts(x, mask) -> bool:
 _library = torch.library.Library("aten", "IMPL")  # kept alive: kernels go with it
 
 
+def _with_promised_strides(op, found, args, kwargs):
+    """Results as PyTorch says that they lie, for any device: a compiled program relies on it where it calls ``op``."""
+    tensors = [t for t in tree_leaves((found, args, kwargs)) if isinstance(t, torch.Tensor)]
+    if found is NotImplemented or all(t.is_contiguous() for t in tensors):
+        return found
+    try:
+        promised = op(*tree_map_only(torch.Tensor, _meta, args), **tree_map_only(torch.Tensor, _meta, kwargs))
+    except NotImplementedError:
+        return found  # the shape depends on values
+
+    def lies_as(value, wish):
+        if not isinstance(value, torch.Tensor) or check_significant_strides(value, wish, only_cuda=False)[0]:
+            return value
+        return value.new_empty_strided(value.shape, wish.stride()).copy_(value)
+
+    values, structure = tree_flatten(found)
+    return tree_unflatten(map(lies_as, values, tree_leaves(promised)), structure)
+
+
+def _meta(x):
+    return torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device="meta")
+
+
 def _kernel(op, form, otherwise=None):
     overload = "" if op._overloadname == "default" else op._overloadname
 
     @functools.wraps(form)
     def as_the_card_computes(*args, **kwargs):
         with sixteen_bits_stay():
-            return form(*args, **kwargs)
+            found = form(*args, **kwargs)
+        if op._schema.is_mutable or otherwise:
+            return found  # into tensors that were there; and compiled programs call no composite operators
+        return _with_promised_strides(op, found, args, kwargs)
 
     return functools.partial(_C.run_form, op._schema.name, overload, as_the_card_computes, otherwise)
 

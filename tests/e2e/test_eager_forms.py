@@ -476,3 +476,26 @@ def test_a_class_that_does_not_exist_has_no_loss():
     scores, target = halves(3, 70), torch.tensor([1, 70, -100]).to("spyre")
     with fallbacks_allowed(), pytest.raises(IndexError, match="out of bounds"):
         torch.nn.functional.nll_loss(scores, target)
+
+
+STRIDED = {
+    "cumsum": lambda x: x.cumsum(0),
+    "flip": lambda x: x.flip(0),
+    "index_add": lambda x: x.index_add(0, torch.tensor([1, 0], device=x.device), torch.ones_like(x[:2])),
+    "roll": lambda x: x.roll(1, 0),
+    "select_scatter": lambda x: torch.select_scatter(x, torch.ones_like(x[:, 0]), 1, 0),
+    "slice_scatter": lambda x: torch.slice_scatter(x, torch.ones_like(x[:2]), 0, 1, 5, 2),
+    "sort": lambda x: torch.sort(x, stable=True, dim=-1)[0],
+    "std": lambda x: x.std(-1, keepdim=True),
+    "topk": lambda x: torch.topk(x, 2)[0],
+}
+
+
+@pytest.mark.parametrize("shape", [(2, 7, 32), (3, 5, 6), (1, 8, 70)], ids=str)
+@pytest.mark.parametrize("name", STRIDED)
+def test_results_lie_as_pytorch_promises(name, shape):
+    x = halves(*shape).transpose(0, 1)
+    promised = STRIDED[name](torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device="meta"))
+    found = STRIDED[name](x)
+    assert torch._prims_common.check_significant_strides(found, promised, only_cuda=False)[0], found.stride()
+    same_as_on_the_cpu(STRIDED[name], x, several=True)
