@@ -6,7 +6,7 @@ choices and comparisons, which round nothing. A program of such operations must 
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_leaves, tree_map, tree_map_only
 
 from tests.programs.values import LIMIT, on_grid
 
@@ -51,19 +51,20 @@ class Rounding(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         if self.random is not None:
             args, kwargs = self._shaken_scalars(args, kwargs or {})
+        name = func._schema.name.removeprefix("aten::")
+        exact = _in_doubles(func, args, kwargs or {}) if self.random is not None and name in _ARITHMETIC else None
         result = func(*args, **(kwargs or {}))
         if any(r.alias_info is not None and not r.alias_info.is_write for r in func._schema.returns):
             return result
-        name = func._schema.name.removeprefix("aten::")
         for t in tree_leaves(result):
             if isinstance(t, torch.Tensor) and t.dtype in STEP:
-                self._see(name, t)
+                self._see(name, t, exact)
         return result
 
     def _shaken_scalars(self, args, kwargs):
         """The card rounds a number to the format of the tensor it meets."""
         tensors = [t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
-        if not any(t.dtype in LIMIT for t in tensors):
+        if not any(t.dtype in LIMIT for t in tensors) and kwargs.get("dtype") not in LIMIT:
             return args, kwargs
 
         def shaken(value):
@@ -73,7 +74,7 @@ class Rounding(TorchDispatchMode):
 
         return tree_map(shaken, (args, kwargs))
 
-    def _see(self, name: str, t: torch.Tensor) -> None:
+    def _see(self, name: str, t: torch.Tensor, exact: torch.Tensor | None) -> None:
         self.beyond = self.beyond or is_beyond(t)
         grows = name not in _MOVES and name not in ("copy_", "add", "add_", "sub", "sub_", "rsub", "_to_copy")
         self.overflows = self.overflows or (grows and t.dtype in LIMIT and bool(t.isinf().any()))
@@ -86,9 +87,19 @@ class Rounding(TorchDispatchMode):
                 rounds = name not in _AS_ON_THE_CPU
                 off = (torch.round(value * 16) != value * 16) | (value.abs() > 2**20) if rounds else ~off
             else:
-                off = on_grid(value) != value
+                off = (on_grid(value) != value) | (exact != value)
         noise = torch.rand(t.shape, generator=self.random, dtype=torch.float64) * 2 - 1
         t.copy_(torch.where(off & value.isfinite(), value * (1 + STEP[t.dtype] * noise), value).to(t.dtype))
+
+
+def _in_doubles(func, args, kwargs) -> torch.Tensor:
+    """What an operator of _ARITHMETIC gives before it is rounded; arguments that it writes are left alone."""
+
+    def wide(t: torch.Tensor) -> torch.Tensor:
+        return t.double() if t.is_floating_point() else t.clone()
+
+    kwargs = {k: v for k, v in kwargs.items() if k != "dtype"}
+    return func(*tree_map_only(torch.Tensor, wide, args), **tree_map_only(torch.Tensor, wide, kwargs)).double()
 
 
 def slack(program, calls: int, expected: list[torch.Tensor]) -> tuple[list[torch.Tensor], bool, bool]:
