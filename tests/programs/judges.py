@@ -52,7 +52,7 @@ class Run:
 
 
 #: What PyTorch refuses on every device, though some of its CPU kernels let it pass: writes into an expanded dimension.
-_PYTORCHS_OWN = "unsupported operation: more than one element of the written-to tensor refers to a single memory location"
+_PYTORCHS_OWN = "unsupported operation: more than one element of the written-to tensor refers to a single memory"
 
 
 def _pytorch_cannot_compile(program: Program) -> bool:

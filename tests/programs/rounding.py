@@ -28,6 +28,7 @@ _ARITHMETIC = frozenset(
     """copy_ add add_ sub sub_ rsub mul mul_ sum mm bmm matmul addmm baddbmm dot mv square prod cumsum _to_copy
     index_add index_add_ scatter_add scatter_add_ pow""".split()
 )
+_PRODUCTS = frozenset("mm bmm matmul addmm baddbmm dot mv".split())
 #: Those that the card does in 32 bits as the CPU does.
 _AS_ON_THE_CPU = frozenset("copy_ add add_ sub sub_ rsub mul mul_ square _to_copy".split())
 
@@ -56,9 +57,11 @@ class Rounding(TorchDispatchMode):
         result = func(*args, **(kwargs or {}))
         if any(r.alias_info is not None and not r.alias_info.is_write for r in func._schema.returns):
             return result
+        self._watch_products(name, args)
+        narrows = any(t.dtype == torch.float32 for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor))
         for t in tree_leaves(result):
             if isinstance(t, torch.Tensor) and t.dtype in STEP:
-                self._see(name, t, exact)
+                self._see(name, t, exact, narrows and t.dtype != torch.float32)
         return result
 
     def _shaken_scalars(self, args, kwargs):
@@ -74,11 +77,17 @@ class Rounding(TorchDispatchMode):
 
         return tree_map(shaken, (args, kwargs))
 
-    def _see(self, name: str, t: torch.Tensor, exact: torch.Tensor | None) -> None:
+    def _watch_products(self, name: str, args) -> None:
+        """A float32 product is one of 16-bit parts, and those of an infinity cancel: NaN (docs/numerics.md)."""
+        wide = [t for t in tree_leaves(args) if isinstance(t, torch.Tensor) and t.dtype == torch.float32]
+        if name in _PRODUCTS and any(bool(t.isinf().any()) for t in wide):
+            self.beyond = self.overflows = True
+
+    def _see(self, name: str, t: torch.Tensor, exact: torch.Tensor | None, narrows: bool) -> None:
         self.beyond = self.beyond or is_beyond(t)
         grows = name not in _MOVES and name not in ("copy_", "add", "add_", "sub", "sub_", "rsub", "_to_copy")
         self.overflows = self.overflows or (grows and t.dtype in LIMIT and bool(t.isinf().any()))
-        if self.random is None or name in _MOVES or 0 in t.stride():
+        if self.random is None or (name in _MOVES and not narrows) or 0 in t.stride():
             return
         value = t.double()
         off = torch.ones(t.shape, dtype=torch.bool)

@@ -76,6 +76,7 @@ class Checker {
     PadValue padding;             ///< where the shape has any
     int64_t sequence = 0;         ///< unlike its number, never used again
     std::set<int64_t> overwrote;  ///< sequence numbers of records that lost sticks to it
+    int64_t written = 0;          ///< sticks, of all cores
     int64_t sticks = 0;           ///< that still point here
     bool was_read = false;
   };
@@ -118,7 +119,8 @@ class Checker {
                    const std::vector<uint32_t>& found);
   void check_clobber(const BoundOp& bound, int tensor, int core, const std::vector<uint32_t>& found);
   void check_held(const BoundOp& bound, int tensor, int core, const Record& record, const StickRun& hull);
-  void check_missing(const BoundOp& bound, int tensor, int core, const Input& input, Input& result);
+  void check_missing(const BoundOp& bound, int tensor, int core, const MemoryShape* gaps, const Input& input,
+                     Input& result);
   void learn(const BoundOp& bound, int tensor, const std::vector<uint32_t>& found, Input& input) const;
   void check_in_place(const BoundOp& bound);
   void check_padding(const BoundOp& bound, const std::vector<Input>& inputs);

@@ -13,8 +13,17 @@ namespace spyre::exec {
 
 namespace {
 
-/// Whether two writers describe one buffer: slices of it name its whole extents, with the rest as gaps.
-bool same_buffer(const MemoryShape& a, const MemoryShape& b) {
+/// Whether what another writer wrote, `hull`, is a part of this one's buffer: slices name its whole extents, the rest as
+/// gaps, and lie inside of it.
+bool same_buffer(const MemoryShape& other, const StickRun& hull, const MemoryShape& writer) {
+  int64_t bytes = kStick;
+  for (const MemoryDim& dim : writer.dims) {
+    bytes = std::max(bytes, dim.stride * dim.steps);
+  }
+  const int64_t begin = hull.first * kStick - writer.base;
+  if (begin < 0 || begin + hull.count * kStick > bytes) {
+    return false;
+  }
   const auto steps = [](const MemoryShape& shape) {
     std::vector<std::pair<int64_t, int64_t>> found;
     for (const MemoryDim& dim : shape.dims) {
@@ -24,22 +33,29 @@ bool same_buffer(const MemoryShape& a, const MemoryShape& b) {
     }
     return found;
   };
-  return steps(a) == steps(b);
+  return steps(other) == steps(writer);
 }
 
 }  // namespace
 
 /// The part of an input that a core wants where it reads more: a turn reads whole tiles, and whoever wrote a
-/// tensor of fewer rows declared the rest of them a gap. Nothing where there is no gap, or where somebody
-/// else filled it: slices of one buffer are written so.
+/// tensor of fewer rows declared the rest of them a gap. An empty box for a core whose rows are all in the gap.
+/// Nothing where there is no gap, or where somebody else filled it: slices of one buffer are written so.
 std::optional<Box> Checker::without_gap(const BoundOp& bound, int tensor, int core) const {
   const Tensor& t = bound.tensors[tensor];
   if (bound.op->info->family != OpFamily::kCopy || t.residence != Residence::kHbm || !is_plain(t)) {
     return std::nullopt;
   }
   const Footprint& touched = sticks_[tensor][core];
-  uint32_t first = 0;
-  hbm_.for_each_run(hull_of(touched).first, 1, [&](uint32_t number, int64_t, int64_t) { first = number; });
+  const auto writer_of = [&](int64_t stick) {
+    uint32_t found = 0;
+    hbm_.for_each_run(stick, 1, [&](uint32_t number, int64_t, int64_t) { found = number; });
+    return found;
+  };
+  uint32_t first = writer_of(hull_of(touched).first);
+  if (first == 0) {  // all of the core's part may be gap: then ask where the tensor begins
+    first = writer_of(hull_of(sticks_[tensor])->first);
+  }
   const Record& writer = records_[first];
   if (first == 0 || writer.from_host) {
     return std::nullopt;
@@ -48,7 +64,7 @@ std::optional<Box> Checker::without_gap(const BoundOp& bound, int tensor, int co
   Box box = touched_box(bound, tensor, core);
   bool smaller = false;
   for (const MemoryDim& dim : view.dims) {
-    const int64_t end = std::max(written_extent(view, dim, writer.shape), box.lower[dim.op_dim] + 1);
+    const int64_t end = std::max(written_extent(view, dim, writer.shape), box.lower[dim.op_dim]);
     smaller |= end < box.upper[dim.op_dim];
     box.upper[dim.op_dim] = std::min(box.upper[dim.op_dim], end);
   }
@@ -57,7 +73,7 @@ std::optional<Box> Checker::without_gap(const BoundOp& bound, int tensor, int co
     hbm_.for_each_run(run.first, run.count, [&](uint32_t number, int64_t, int64_t) {
       const Record& other = records_[number];
       filled |= number != 0 && number != first && !writer.overwrote.contains(other.sequence) &&
-                other.who.launch == writer.who.launch && same_buffer(other.shape, writer.shape);
+                other.who.launch == writer.who.launch && same_buffer(other.shape, other.hull, writer.shape);
     });
   }
   return smaller && !filled ? std::optional(box) : std::nullopt;
@@ -113,14 +129,19 @@ Checker::Input Checker::check_input(const BoundOp& bound, int tensor) {
       box = without_odd_end(bound, tensor, core);
     }
     if (box) {
-      sticks = footprint(bound, tensor, core, *box);
       gap = true;
+      bool wants_any = true;
       const Box touched = touched_box(bound, tensor, core);
       for (int d = 0; d < bound.dims(); ++d) {
+        wants_any &= box->extent(d) > 0;
         if (box->upper[d] < touched.upper[d]) {
           wanted[d] = std::min(wanted[d], box->upper[d]);
         }
       }
+      if (!wants_any) {
+        continue;
+      }
+      sticks = footprint(bound, tensor, core, *box);
     }
     std::vector<uint32_t> found;
     ShadowMemory& memory = shadow(t.residence, bound.op->cores[core].core);
@@ -149,9 +170,12 @@ Checker::Input Checker::check_input(const BoundOp& bound, int tensor) {
     }
   }
   if (missing && !t.through) {
+    // Loops that share a dim of the buffer see no part of it that ends at the gap: a turn reads the gap, too.
+    const bool turns = bound.op->info->family == OpFamily::kCopy && t.residence == Residence::kHbm && all.size() == 1;
+    const MemoryShape* gaps = turns ? &records_[all[0]].shape : nullptr;
     Input result = input;
     for (const int core : seen) {
-      check_missing(bound, tensor, core, input, result);
+      check_missing(bound, tensor, core, gaps, input, result);
     }
     input = result;
   }
@@ -179,7 +203,8 @@ void Checker::learn(const BoundOp& bound, int tensor, const std::vector<uint32_t
   }
 }
 
-void Checker::check_missing(const BoundOp& bound, int tensor, int core, const Input& input, Input& result) {
+void Checker::check_missing(const BoundOp& bound, int tensor, int core, const MemoryShape* gaps, const Input& input,
+                            Input& result) {
   const Tensor& t = bound.tensors[tensor];
   Box box = touched_box(bound, tensor, core);
   for (int d = 0; d < bound.dims(); ++d) {
@@ -190,8 +215,10 @@ void Checker::check_missing(const BoundOp& bound, int tensor, int core, const In
   for (const StickRun& run : footprint(bound, tensor, core, box)) {
     shadow(t.residence, id)
         .for_each_run(run.first, run.count, [&](uint32_t number, int64_t at, int64_t count) {
-          if (number == 0 && !gone) {
-            gone = StickRun{at, count};
+          for (int64_t stick = at; number == 0 && !gone && stick < at + count; ++stick) {
+            if (gaps == nullptr || !in_gap(*gaps, stick * kStick)) {
+              gone = StickRun{stick, at + count - stick};
+            }
           }
         });
   }

@@ -89,6 +89,9 @@ void Checker::write_output(const BoundOp& bound, const std::vector<Input>& input
   record.hull = hull_of(sticks_[output][cores.front()]);
   for (const int core : cores) {
     record.hull = join(record.hull, hull_of(sticks_[output][core]));
+    for (const StickRun& run : sticks_[output][core]) {
+      record.written += run.count;
+    }
     if (out.residence == Residence::kLx) {
       record.held[bound.op->cores[core].core] = first_held_stick(bound, output, core);
     }
@@ -152,7 +155,7 @@ void Checker::check_overwritten(const BoundOp& bound, int core, const StickRun& 
     const Region* region = fresh.memory == Residence::kHbm ? region_of(first * kStick) : nullptr;
     const bool kernel_local = fresh.memory == Residence::kLx || (region != nullptr && region->is_pool);
     const bool slice =
-        under.hull != fresh.hull && is_slice_of(fresh.shape, fresh.hull, under.shape, under.hull);
+        fresh.written < under.written && is_slice_of(fresh.shape, fresh.hull, under.shape, under.hull);
     if (kernel_local && !under.was_read && !under.from_host && under.who.launch == launch_ && !slice) {
       report(Rule::kLostResult, bound, output, core, {first, count},
              "writes over a result that nobody has read", under.who);

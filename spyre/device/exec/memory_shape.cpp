@@ -236,6 +236,12 @@ int64_t written_extent(const MemoryShape& view, const MemoryDim& dim, const Memo
   return seen_from(view, dim, buffer, &MemoryDim::written);
 }
 
+bool in_gap(const MemoryShape& buffer, int64_t address) {
+  return std::ranges::any_of(buffer.dims, [&](const MemoryDim& dim) {
+    return dim.stride > 0 && (address - buffer.base) / dim.stride % dim.steps * dim.per_stick >= dim.written;
+  });
+}
+
 Footprint logical_footprint(const MemoryShape& shape) {
   std::vector<StickLevel> levels;
   for (const MemoryDim& dim : shape.dims) {

@@ -59,6 +59,9 @@ int64_t logical_extent(const MemoryShape& view, const MemoryDim& dim, const Memo
 /// Where the gap begins that the writer of the buffer left along a dim of `view`, in the view's coordinates.
 int64_t written_extent(const MemoryShape& view, const MemoryDim& dim, const MemoryShape& buffer);
 
+/// Whether an address is in the gap that the writer of the buffer declared along one of its dims.
+bool in_gap(const MemoryShape& buffer, int64_t address);
+
 /// The sticks that hold data: all steps before padding begins.
 Footprint logical_footprint(const MemoryShape& shape);
 
