@@ -219,6 +219,16 @@ def test_assigned_numbers_are_those_that_a_tensor_brings(dtype, number, way):
     assert torch.equal(have[1], torch.tensor(number, dtype=dtype).to("spyre").cpu())
 
 
+@pytest.mark.parametrize("number", [3, 7.0, 0.1, 4, -1e-3])
+@pytest.mark.parametrize("dtype", [*FLOATS, torch.int64], ids=str)
+def test_division_by_a_number_is_rounded_once(dtype, number):
+    x = torch.arange(1, 201).to(dtype)
+    eager, compiled = (way_of(lambda x: x / number, way)(x.to("spyre")).cpu() for way in WAYS)
+    torch.testing.assert_close(compiled, eager, rtol=0, atol=0)
+    if eager.dtype == torch.float32:
+        torch.testing.assert_close(compiled, x / number, rtol=0, atol=0)
+
+
 PUT = {
     "padded": lambda x, n: torch.nn.functional.pad(x, (0, 1, 1, 0), value=n),
     "masked_fill": lambda x, n: x.masked_fill(x.to(torch.bool), n),

@@ -4,6 +4,9 @@ Results the card must hit exactly are left alone: whole numbers and short fracti
 choices and comparisons, which round nothing. A program of such operations must give the CPU's answer bit for bit.
 """
 
+import math
+from dataclasses import dataclass
+
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map, tree_map_only
@@ -28,9 +31,10 @@ _ARITHMETIC = frozenset(
     """copy_ add add_ sub sub_ rsub mul mul_ sum mm bmm matmul addmm baddbmm dot mv square prod cumsum _to_copy
     index_add index_add_ scatter_add scatter_add_ pow""".split()
 )
+_SUMS = frozenset("copy_ add add_ sub sub_ rsub _to_copy".split())
 _PRODUCTS = frozenset("mm bmm matmul addmm baddbmm dot mv".split())
 #: Those that the card does in 32 bits as the CPU does.
-_AS_ON_THE_CPU = frozenset("copy_ add add_ sub sub_ rsub mul mul_ square _to_copy".split())
+_AS_ON_THE_CPU = _SUMS | frozenset("mul mul_ square".split())
 
 
 def is_beyond(t: torch.Tensor) -> bool:
@@ -47,6 +51,7 @@ class Rounding(TorchDispatchMode):
         super().__init__()
         self.random = None if seed is None else torch.Generator().manual_seed(seed)
         self.beyond = False  # a 16-bit value was outside of what both formats hold
+        self.undefined = False  # a write read what it wrote
         self.overflows = False  # arithmetic made it so: the card has one symbol for NaN and infinity
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
@@ -57,7 +62,7 @@ class Rounding(TorchDispatchMode):
         result = func(*args, **(kwargs or {}))
         if any(r.alias_info is not None and not r.alias_info.is_write for r in func._schema.returns):
             return result
-        self._watch_products(name, args)
+        self._watch(func, name, args, kwargs or {})
         narrows = any(t.dtype == torch.float32 for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor))
         for t in tree_leaves(result):
             if isinstance(t, torch.Tensor) and t.dtype in STEP:
@@ -77,15 +82,29 @@ class Rounding(TorchDispatchMode):
 
         return tree_map(shaken, (args, kwargs))
 
-    def _watch_products(self, name: str, args) -> None:
-        """A float32 product is one of 16-bit parts, and those of an infinity cancel: NaN (docs/numerics.md)."""
-        wide = [t for t in tree_leaves(args) if isinstance(t, torch.Tensor) and t.dtype == torch.float32]
-        if name in _PRODUCTS and any(bool(t.isinf().any()) for t in wide):
-            self.beyond = self.overflows = True
+    def _watch(self, func, name: str, args, kwargs) -> None:
+        """What no result of the card can be compared for."""
+        tensors = [t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
+        numbers = [v for v in tree_leaves((args, kwargs)) if isinstance(v, float)]
+        # A float32 product is one of 16-bit parts, and those of an infinity cancel; in 16 bits an infinity is a large
+        # number, with which arithmetic overflows into NaN (docs/numerics.md).
+        narrow = name not in _MOVES and any(t.dtype in LIMIT for t in tensors)
+        if narrow or name in _PRODUCTS:
+            operands = sum(bool(t.isinf().any()) for t in tensors) + sum(map(math.isinf, numbers))
+            infinite = operands > (1 if name in _SUMS else 0)  # the largest number and a small one do not overflow
+            self.beyond, self.overflows = self.beyond or infinite, self.overflows or infinite
+        # A write that reads, through another view, what it has written: PyTorch says nothing about the order.
+        if func._schema.is_mutable:
+            target, *others = tensors
+            self.undefined = self.undefined or any(
+                t.untyped_storage().data_ptr() == target.untyped_storage().data_ptr()
+                and (t.shape, t.stride(), t.storage_offset()) != (target.shape, target.stride(), target.storage_offset())
+                for t in others
+            )
 
     def _see(self, name: str, t: torch.Tensor, exact: torch.Tensor | None, narrows: bool) -> None:
         self.beyond = self.beyond or is_beyond(t)
-        grows = name not in _MOVES and name not in ("copy_", "add", "add_", "sub", "sub_", "rsub", "_to_copy")
+        grows = name not in _MOVES and name not in _SUMS
         self.overflows = self.overflows or (grows and t.dtype in LIMIT and bool(t.isinf().any()))
         if self.random is None or (name in _MOVES and not narrows) or 0 in t.stride():
             return
@@ -111,9 +130,15 @@ def _in_doubles(func, args, kwargs) -> torch.Tensor:
     return func(*tree_map_only(torch.Tensor, wide, args), **tree_map_only(torch.Tensor, wide, kwargs)).double()
 
 
-def slack(program, calls: int, expected: list[torch.Tensor]) -> tuple[list[torch.Tensor], bool, bool]:
-    """By value of `program.names`: how far each element may be off; whether anything left the formats' range; and
-    whether it did so by arithmetic."""
+@dataclass(frozen=True)
+class Slack:
+    allowed: list[torch.Tensor]  # by value of `program.names`: how far each element may be off
+    beyond: bool  # something left the range of the formats
+    overflows: bool  # by arithmetic
+    undefined: bool  # no answer is wrong
+
+
+def slack(program, calls: int, expected: list[torch.Tensor]) -> Slack:
     spread = [torch.zeros(e.shape, dtype=torch.float64) for e in expected]
     with Rounding(None) as watch:
         program.run("cpu", calls=calls)
@@ -131,4 +156,5 @@ def slack(program, calls: int, expected: list[torch.Tensor]) -> tuple[list[torch
         step = STEP.get(e.dtype, 0)
         size = e.double().abs().nan_to_num(0, posinf=0)
         allowed.append(4 * torch.maximum(s, s.mean()) + 4 * step * size + step / 2)
-    return allowed, watch.beyond or any(is_beyond(i.base()) for i in program.inputs), watch.overflows
+    beyond = watch.beyond or any(is_beyond(i.base()) for i in program.inputs)
+    return Slack(allowed, beyond, watch.overflows, watch.undefined)

@@ -6,6 +6,7 @@ a compilation for the card, PyTorch's own lowering stands.
 
 import contextlib
 import functools
+import math
 from unittest import mock
 
 import sympy
@@ -16,10 +17,15 @@ from torch._inductor.lowering import (
     _make_reduction_inner,
     _validate_dim,
     clone,
+    div_prim,
     fallback_handler,
     full,
+    get_constant_value,
+    is_integer_type,
     lowerings,
+    make_pointwise,
     mutate_to,
+    promote_constants,
     register_lowering,
     register_op_dtype_propagation_rules,
     to_dtype,
@@ -115,6 +121,30 @@ def installed():
     overlay = {t: _for_the_card(t, f, lowerings.get(t)) for t, f in _ours.items()}
     with mock.patch.dict(lowerings, overlay):
         yield
+
+
+# --- arithmetic ------------------------------------------------------------------------------------------------------
+
+
+def _divided(a, b):
+    """By a number as it is: Inductor multiplies by its reciprocal, which is rounded, too, unless it is a power of two."""
+    divisor = get_constant_value(b)
+    if is_integer_type(a) or divisor is None or abs(math.frexp(divisor.value)[0]) == 0.5:
+        return div_prim(a, b)
+    return make_pointwise(ops.truediv)(a, b)
+
+
+register_lowering([torch.ops.prims.div], broadcast=True, lowering_dict=_ours)(_divided)
+
+
+@register_lowering(
+    [aten.div.Tensor, aten.true_divide.Tensor],
+    broadcast=True,
+    type_promotion_kind=ELEMENTWISE_TYPE_PROMOTION_KIND.INT_TO_FLOAT,
+    lowering_dict=_ours,
+)
+def _divide(a, b):
+    return _divided(*promote_constants((a, b), type_promotion_kind=ELEMENTWISE_TYPE_PROMOTION_KIND.INT_TO_FLOAT))
 
 
 # --- products --------------------------------------------------------------------------------------------------------
