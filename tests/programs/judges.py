@@ -157,7 +157,8 @@ class Judgement:
             if not pytorchs:
                 self._fail(f"{kind} error", found.error, setting)
             return found
-        for name, f, e, allowed in zip(self.program.names, found.values, self.expected, self.slack.allowed, strict=True):
+        values = zip(self.program.names, found.values, self.expected, self.slack.allowed, strict=True)
+        for name, f, e, allowed in values:
             if text := first_difference(name, f, e, allowed, self.slack.beyond, self.slack.overflows):
                 self._fail(f"{kind} wrong", text, setting)
                 break

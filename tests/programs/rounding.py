@@ -97,9 +97,7 @@ class Rounding(TorchDispatchMode):
         if func._schema.is_mutable:
             target, *others = tensors
             self.undefined = self.undefined or any(
-                t.untyped_storage().data_ptr() == target.untyped_storage().data_ptr()
-                and (t.shape, t.stride(), t.storage_offset()) != (target.shape, target.stride(), target.storage_offset())
-                for t in others
+                _memory(t) == _memory(target) and _elements(t) != _elements(target) for t in others
             )
 
     def _see(self, name: str, t: torch.Tensor, exact: torch.Tensor | None, narrows: bool) -> None:
@@ -118,6 +116,14 @@ class Rounding(TorchDispatchMode):
                 off = (on_grid(value) != value) | (exact != value)
         noise = torch.rand(t.shape, generator=self.random, dtype=torch.float64) * 2 - 1
         t.copy_(torch.where(off & value.isfinite(), value * (1 + STEP[t.dtype] * noise), value).to(t.dtype))
+
+
+def _memory(t: torch.Tensor) -> int:
+    return t.untyped_storage().data_ptr()
+
+
+def _elements(t: torch.Tensor) -> tuple:
+    return t.shape, t.stride(), t.storage_offset()
 
 
 def _in_doubles(func, args, kwargs) -> torch.Tensor:

@@ -127,7 +127,7 @@ def installed():
 
 
 def _divided(a, b):
-    """By a number as it is: Inductor multiplies by its reciprocal, which is rounded, too, unless it is a power of two."""
+    """By a number as it is: its reciprocal, by which Inductor multiplies, is rounded, too, but for powers of two."""
     divisor = get_constant_value(b)
     if is_integer_type(a) or divisor is None or abs(math.frexp(divisor.value)[0]) == 0.5:
         return div_prim(a, b)
