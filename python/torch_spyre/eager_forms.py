@@ -214,8 +214,8 @@ def _with_promised_strides(op, found, args, kwargs):
         return found
     try:
         promised = op(*tree_map_only(torch.Tensor, _meta, args), **tree_map_only(torch.Tensor, _meta, kwargs))
-    except NotImplementedError:
-        return found  # the shape depends on values
+    except RuntimeError:
+        return found  # the rule has no answer: the shape depends on values, or the types are only the card's
 
     def lies_as(value, wish):
         if not isinstance(value, torch.Tensor) or check_significant_strides(value, wish, only_cuda=False)[0]:
