@@ -75,7 +75,9 @@ class SpyreAllocator final : public c10::DeviceAllocator {
     card(resolve_index(device)).allocator().reset_accumulated_stats();
   }
 
-  void resetPeakStats(c10::DeviceIndex device) override { card(resolve_index(device)).allocator().reset_peak_stats(); }
+  void resetPeakStats(c10::DeviceIndex device) override {
+    card(resolve_index(device)).allocator().reset_peak_stats();
+  }
 
   std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex device) override {
     const MemoryInfo info = card(resolve_index(device)).allocator().info();

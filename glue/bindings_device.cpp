@@ -47,10 +47,14 @@ py::object default_generator_of(c10::DeviceIndex index) {
 
 DeviceState device_state() {
   Runtime& runtime = Runtime::instance();
-  if (!runtime.started()) { return DeviceState::NotInitialized; }
+  if (!runtime.started()) {
+    return DeviceState::NotInitialized;
+  }
   for (int id = 0; id < StreamPool::kFirstHostCompute; ++id) {
     const auto stream = card(current_device()).streams().find(id);
-    if (stream.ok() && !stream.value()->query().ok()) { return DeviceState::StreamError; }
+    if (stream.ok() && !stream.value()->query().ok()) {
+      return DeviceState::StreamError;
+    }
   }
   return DeviceState::Ok;
 }
@@ -71,8 +75,12 @@ class PythonReporter {
       line = PyFrame_GetLineNumber(frame);
       Py_DECREF(object);
     }
-    if (!seen_.emplace(op, code, line).second) { return; }
-    if (PyErr_WarnEx(category_.ptr(), message.c_str(), 1) != 0) { throw python_error(); }
+    if (!seen_.emplace(op, code, line).second) {
+      return;
+    }
+    if (PyErr_WarnEx(category_.ptr(), message.c_str(), 1) != 0) {
+      throw python_error();
+    }
   }
 
  private:
@@ -84,22 +92,33 @@ void install_reporter(py::object category) {
   // Shared and never freed: warnings may come while the interpreter is shutting down.
   auto* reporter = new PythonReporter(std::move(category));
   set_fallback_reporter([reporter](const std::string& op, const std::string& message) {
-    if (Py_IsInitialized() != 0) { (*reporter)(op, message); }
+    if (Py_IsInitialized() != 0) {
+      (*reporter)(op, message);
+    }
   });
 }
 
 FallbackMode parse_mode(const std::string& word) {
-  if (word == "warn") { return FallbackMode::kWarn; }
-  if (word == "error") { return FallbackMode::kError; }
-  if (word == "silent") { return FallbackMode::kSilent; }
+  if (word == "warn") {
+    return FallbackMode::kWarn;
+  }
+  if (word == "error") {
+    return FallbackMode::kError;
+  }
+  if (word == "silent") {
+    return FallbackMode::kSilent;
+  }
   throw py::value_error("fallback mode '" + word + "' is not one of warn, error, silent");
 }
 
 std::string mode_name() {
   switch (fallback_mode()) {
-    case FallbackMode::kWarn: return "warn";
-    case FallbackMode::kError: return "error";
-    case FallbackMode::kSilent: return "silent";
+    case FallbackMode::kWarn:
+      return "warn";
+    case FallbackMode::kError:
+      return "error";
+    case FallbackMode::kSilent:
+      return "silent";
   }
   return "";
 }
@@ -159,7 +178,9 @@ py::dict properties(c10::DeviceIndex device) {
 
 void apply_thread_setting() {
   const Result<int64_t> threads = read_int("SPYRE_THREADS");
-  if (threads.ok() && threads.value() > 0) { set_parallel_threads(static_cast<int>(threads.value())); }
+  if (threads.ok() && threads.value() > 0) {
+    set_parallel_threads(static_cast<int>(threads.value()));
+  }
 }
 
 }  // namespace
@@ -171,26 +192,39 @@ void bind_device(py::module& module) {
   module.def("_set_device", &set_current_device, py::arg("index"));
   module.def("_is_initialized", [&runtime] { return runtime.started() && !runtime.in_bad_fork(); });
   module.def("_is_in_bad_fork", [&runtime] { return runtime.in_bad_fork(); });
-  module.def("start_runtime", [&runtime] { check(runtime.start()); }, "Starts the runtime if it is not running.");
-  module.def("free_runtime", [&runtime] { runtime.shutdown(); }, py::call_guard<py::gil_scoped_release>(),
-             "Finishes queued work and ends the runtime for good.");
-  module.def("_stop_at_exit", [&runtime] { runtime.shutdown(Runtime::Queued::kDrop); },
-             py::call_guard<py::gil_scoped_release>(), "Ends the runtime and drops what is queued.");
-  module.def("_synchronize", [](c10::DeviceIndex index) { check(card(resolve_index(index)).synchronize()); },
-             py::arg("index"), py::call_guard<py::gil_scoped_release>());
-  module.def("_synchronize_all", [&runtime] { if (runtime.started()) { check(runtime.synchronize()); } },
-             py::call_guard<py::gil_scoped_release>());
+  module.def(
+      "start_runtime", [&runtime] { check(runtime.start()); }, "Starts the runtime if it is not running.");
+  module.def(
+      "free_runtime", [&runtime] { runtime.shutdown(); }, py::call_guard<py::gil_scoped_release>(),
+      "Finishes queued work and ends the runtime for good.");
+  module.def(
+      "_stop_at_exit", [&runtime] { runtime.shutdown(Runtime::Queued::kDrop); },
+      py::call_guard<py::gil_scoped_release>(), "Ends the runtime and drops what is queued.");
+  module.def(
+      "_synchronize", [](c10::DeviceIndex index) { check(card(resolve_index(index)).synchronize()); },
+      py::arg("index"), py::call_guard<py::gil_scoped_release>());
+  module.def(
+      "_synchronize_all",
+      [&runtime] {
+        if (runtime.started()) {
+          check(runtime.synchronize());
+        }
+      },
+      py::call_guard<py::gil_scoped_release>());
   module.def("_device_properties", &properties, py::arg("index"));
 
-  module.def("_new_stream", [](c10::DeviceIndex index, int priority) { return new_stream(index, priority).id(); },
-             py::arg("index"), py::arg("priority"));
-  module.def("_current_stream", [](c10::DeviceIndex index) { return current_stream(index).id(); }, py::arg("index"));
-  module.def("_set_stream",
-             [](int64_t id, c10::DeviceIndex device) {
-               (void)stream_of(unpack_stream(id, device));
-               return exchange_stream(unpack_stream(id, device)).id();
-             },
-             py::arg("id"), py::arg("index"));
+  module.def(
+      "_new_stream", [](c10::DeviceIndex index, int priority) { return new_stream(index, priority).id(); },
+      py::arg("index"), py::arg("priority"));
+  module.def(
+      "_current_stream", [](c10::DeviceIndex index) { return current_stream(index).id(); }, py::arg("index"));
+  module.def(
+      "_set_stream",
+      [](int64_t id, c10::DeviceIndex device) {
+        (void)stream_of(unpack_stream(id, device));
+        return exchange_stream(unpack_stream(id, device)).id();
+      },
+      py::arg("id"), py::arg("index"));
   module.def("_stream_priority", [](int64_t id, c10::DeviceIndex device) {
     return stream_of(unpack_stream(id, device))->priority();
   });
@@ -219,7 +253,9 @@ void bind_device(py::module& module) {
   module.def("set_downcast_warning", &set_downcast_warning, py::arg("enabled"));
   module.def("_install_fallback_warning", &install_reporter, py::arg("category"));
   module.def("get_fallback_mode", &mode_name);
-  module.def("set_fallback_mode", [](const std::string& word) { set_fallback_mode(parse_mode(word)); }, py::arg("mode"));
+  module.def(
+      "set_fallback_mode", [](const std::string& word) { set_fallback_mode(parse_mode(word)); },
+      py::arg("mode"));
   module.def("fallback_counts", &counts_by_name);
   module.def("metrics", &metrics_snapshot);
   module.def("reset_metrics", [] {
@@ -231,7 +267,9 @@ void bind_device(py::module& module) {
   module.def("settings_markdown", &settings_markdown);
   module.def("ignored_settings", [] {
     std::vector<std::string> names;
-    for (const std::string_view name : ignored_settings()) { names.emplace_back(name); }
+    for (const std::string_view name : ignored_settings()) {
+      names.emplace_back(name);
+    }
     return names;
   });
   // While `import torch` runs: malformed values are an error when a device is used, not here.

@@ -12,8 +12,8 @@ namespace {
 
 /// The form's result, or why there is none. What a form raises is a reason, too: wrong arguments are for the CPU's
 /// kernel to name, in PyTorch's words.
-py::object try_form(const py::object& form, const py::args& args, const py::kwargs& kwargs, std::string& reason,
-                    FallbackCause& cause) {
+py::object try_form(const py::object& form, const py::args& args, const py::kwargs& kwargs,
+                    std::string& reason, FallbackCause& cause) {
   if (!eager_enabled()) {
     reason = kEagerIsOff;
     return {};
@@ -104,7 +104,8 @@ void bind_forms(py::module& module) {
       return run_refused(*kept, op, stack);
     });
   });
-  module.def("run_form", &run_form, py::arg("name"), py::arg("overload"), py::arg("form"), py::arg("otherwise"));
+  module.def("run_form", &run_form, py::arg("name"), py::arg("overload"), py::arg("form"),
+             py::arg("otherwise"));
 }
 
 }  // namespace spyre::glue

@@ -17,12 +17,16 @@ namespace {
 
 /// A torch.Stream of a card; none: the current stream of the current device.
 StreamRef stream_from(const py::object& stream) {
-  if (stream.is_none()) { return stream_of(current_stream(current_device())); }
+  if (stream.is_none()) {
+    return stream_of(current_stream(current_device()));
+  }
   const auto index = stream.attr("device_index").cast<c10::DeviceIndex>();
-  return stream_of(c10::Stream(c10::Stream::UNSAFE, spyre_device(index), stream.attr("stream_id").cast<int64_t>()));
+  return stream_of(
+      c10::Stream(c10::Stream::UNSAFE, spyre_device(index), stream.attr("stream_id").cast<int64_t>()));
 }
 
-JobPlanRef prepare(const std::string& directory, const py::object& stream, const std::optional<std::string>& profiler_name) {
+JobPlanRef prepare(const std::string& directory, const py::object& stream,
+                   const std::optional<std::string>& profiler_name) {
   const StreamRef on = stream_from(stream);
   Card& target = card(static_cast<c10::DeviceIndex>(on->device_index()));
   const py::gil_scoped_release release;
@@ -37,12 +41,14 @@ LaunchTensor tensor_from(const at::Tensor& tensor, size_t position) {
 
 std::vector<LaunchTensor> tensors_from(const std::vector<at::Tensor>& args) {
   std::vector<LaunchTensor> tensors;
-  for (size_t i = 0; i < args.size(); ++i) { tensors.push_back(tensor_from(args[i], i)); }
+  for (size_t i = 0; i < args.size(); ++i) {
+    tensors.push_back(tensor_from(args[i], i));
+  }
   return tensors;
 }
 
-void launch_plan(const JobPlanRef& plan, const std::vector<at::Tensor>& args, const std::vector<SymbolicArg>& symbolic,
-                 bool wait) {
+void launch_plan(const JobPlanRef& plan, const std::vector<at::Tensor>& args,
+                 const std::vector<SymbolicArg>& symbolic, bool wait) {
   std::vector<LaunchTensor> tensors = tensors_from(args);
   const StreamRef stream = stream_of(current_stream(static_cast<c10::DeviceIndex>(plan->card().index())));
   const py::gil_scoped_release release;
@@ -51,7 +57,8 @@ void launch_plan(const JobPlanRef& plan, const std::vector<at::Tensor>& args, co
 
 const JobStep& step_at(const JobPlan& plan, size_t i) {
   if (i >= plan.steps().size()) {
-    throw py::index_error("step " + std::to_string(i) + " of a plan of " + std::to_string(plan.steps().size()));
+    throw py::index_error("step " + std::to_string(i) + " of a plan of " +
+                          std::to_string(plan.steps().size()));
   }
   return plan.steps()[i];
 }
@@ -89,7 +96,9 @@ py::dict last_counts(const JobPlan& plan) {
   auto counted = counts.ops.begin();
   for (const LoadedProgramRef& program : programs) {
     for (const program::DeviceOp& ran : program->program().ops) {
-      if (counted == counts.ops.end()) { break; }
+      if (counted == counts.ops.end()) {
+        break;
+      }
       py::dict op = counts_dict(counted->total());
       op["op"] = ran.name;
       op["executes"] = counted++->executes;
@@ -102,7 +111,8 @@ py::dict last_counts(const JobPlan& plan) {
 }
 
 std::string symbolic_repr(const SymbolicArg& arg) {
-  return std::string("SymbolicArg(kind=") + (arg.kind == SymbolicArg::Kind::kAddress ? "kAddress" : "kDimension") +
+  return std::string("SymbolicArg(kind=") +
+         (arg.kind == SymbolicArg::Kind::kAddress ? "kAddress" : "kDimension") +
          ", tensor_id=" + std::to_string(arg.tensor_id) + ", dim_index=" + std::to_string(arg.dim_index) +
          ", value=" + std::to_string(arg.value) + ")";
 }
@@ -121,11 +131,12 @@ void bind_symbolic_args(py::module& module) {
       .def_readwrite("dim_index", &SymbolicArg::dim_index)
       .def_readwrite("value", &SymbolicArg::value)
       .def("__repr__", &symbolic_repr);
-  module.def("_resolve_symbolic_args",
-             [](const std::vector<at::Tensor>& args, const std::vector<SymbolicArg>& symbolic) {
-               return unwrap(resolve(symbolic, tensors_from(args)));
-             },
-             py::arg("args"), py::arg("symbolic_args"), "The values that the parameters get.");
+  module.def(
+      "_resolve_symbolic_args",
+      [](const std::vector<at::Tensor>& args, const std::vector<SymbolicArg>& symbolic) {
+        return unwrap(resolve(symbolic, tensors_from(args)));
+      },
+      py::arg("args"), py::arg("symbolic_args"), "The values that the parameters get.");
 }
 
 void write_bundle_at(const std::string& opspec, const std::string& directory) {
@@ -138,7 +149,9 @@ py::dict bundle_summary(const std::string& directory) {
   py::list ops;
   for (const program::DeviceOp& op : program.ops) {
     py::dict dims;
-    for (const program::IterationDim& dim : op.dims) { dims[py::str(dim.label)] = py::make_tuple(dim.extent, dim.splits); }
+    for (const program::IterationDim& dim : op.dims) {
+      dims[py::str(dim.label)] = py::make_tuple(dim.extent, dim.splits);
+    }
     py::dict entry;
     entry["file"] = op.file;
     entry["op"] = op.name;
@@ -147,7 +160,9 @@ py::dict bundle_summary(const std::string& directory) {
     ops.append(entry);
   }
   py::list parameters;
-  for (const program::Parameter& parameter : program.parameters) { parameters.append(parameter.name); }
+  for (const program::Parameter& parameter : program.parameters) {
+    parameters.append(parameter.name);
+  }
   py::dict out;
   out["kernel_name"] = program.launch ? program.launch->kernel_name : "";
   out["parameters"] = parameters;
@@ -163,10 +178,14 @@ void bind_launch(py::module& module) {
   py::class_<JobPlan, JobPlanRef>(module, "JobPlan", "A kernel loaded onto a card.")
       .def("num_steps", [](const JobPlan& plan) { return plan.steps().size(); })
       .def("job_allocation_size", [](const JobPlan& plan) { return plan.job_allocation_size().count(); })
-      .def("get_step_type", [](const JobPlan& plan, size_t i) { return std::string(step_at(plan, i).type()); })
-      .def("get_step_pipeline_barrier", [](const JobPlan& plan, size_t i) { return step_at(plan, i).pipeline_barrier; })
+      .def("get_step_type",
+           [](const JobPlan& plan, size_t i) { return std::string(step_at(plan, i).type()); })
+      .def("get_step_pipeline_barrier",
+           [](const JobPlan& plan, size_t i) { return step_at(plan, i).pipeline_barrier; })
       .def("get_step_stream_role",
-           [](const JobPlan& plan, size_t i) { return step_at(plan, i).role() == StepRole::kPrep ? "Prep" : "Dev"; })
+           [](const JobPlan& plan, size_t i) {
+             return step_at(plan, i).role() == StepRole::kPrep ? "Prep" : "Dev";
+           })
       .def("get_step_name",
            [](const JobPlan& plan, size_t i) {
              (void)step_at(plan, i);
@@ -176,12 +195,14 @@ void bind_launch(py::module& module) {
       .def("__repr__", &plan_repr);
   module.def("prepare_kernel", &prepare, py::arg("spyrecode_dir"), py::arg("stream") = py::none(),
              py::arg("profiler_name") = py::none(), "Loads the kernel in a SpyreCode directory onto a card.");
-  module.def("launch_jobplan", &launch_plan, py::arg("job_plan"), py::arg("args"),
-             py::arg("symbolic_args") = std::vector<SymbolicArg>(), py::kw_only(), py::arg("wait") = false,
-             "Runs a prepared kernel on the current stream; `wait` runs it on this thread if the stream is idle.");
-  module.def("_reset_device", [](c10::DeviceIndex index) { check(card(resolve_index(index)).reset()); },
-             py::arg("index"), py::call_guard<py::gil_scoped_release>(),
-             "Recovers the streams of a card after a fault; its memory stays.");
+  module.def(
+      "launch_jobplan", &launch_plan, py::arg("job_plan"), py::arg("args"),
+      py::arg("symbolic_args") = std::vector<SymbolicArg>(), py::kw_only(), py::arg("wait") = false,
+      "Runs a prepared kernel on the current stream; `wait` runs it on this thread if the stream is idle.");
+  module.def(
+      "_reset_device", [](c10::DeviceIndex index) { check(card(resolve_index(index)).reset()); },
+      py::arg("index"), py::call_guard<py::gil_scoped_release>(),
+      "Recovers the streams of a card after a fault; its memory stays.");
   module.def("write_bundle", &write_bundle_at, py::arg("opspec"), py::arg("directory"),
              "Compiles a kernel in OpSpec text form to a bundle directory.");
   module.def("read_bundle_summary", &bundle_summary, py::arg("directory"));

@@ -14,15 +14,21 @@ namespace {
 
 std::atomic<bool> recording{false};
 
-std::shared_ptr<void> gather_frames() { return torch::CapturedTraceback::gather(true, false, false); }
+std::shared_ptr<void> gather_frames() {
+  return torch::CapturedTraceback::gather(true, false, false);
+}
 
 py::object frames_of(const std::shared_ptr<void>& frames) {
-  if (frames == nullptr) { return py::list(); }
+  if (frames == nullptr) {
+    return py::list();
+  }
   std::vector<torch::CapturedTraceback*> one = {static_cast<torch::CapturedTraceback*>(frames.get())};
   return torch::py_symbolize(one).at(0);
 }
 
-int64_t address_value(DeviceAddress address) { return static_cast<int64_t>(address.value()); }
+int64_t address_value(DeviceAddress address) {
+  return static_cast<int64_t>(address.value());
+}
 
 py::dict block_entry(const BlockSnapshot& block) {
   py::dict entry;
@@ -49,7 +55,9 @@ py::dict segment_entry(c10::DeviceIndex device, const SegmentSnapshot& segment) 
   entry["is_expandable"] = false;
   entry["frames"] = py::list();
   py::list blocks;
-  for (const BlockSnapshot& block : segment.blocks) { blocks.append(block_entry(block)); }
+  for (const BlockSnapshot& block : segment.blocks) {
+    blocks.append(block_entry(block));
+  }
   entry["blocks"] = blocks;
   return entry;
 }
@@ -57,7 +65,9 @@ py::dict segment_entry(c10::DeviceIndex device, const SegmentSnapshot& segment) 
 py::dict trace_entry(const HistoryEntry& event) {
   py::dict entry;
   const bool out_of_memory = event.action == HistoryEntry::Action::kOutOfMemory;
-  entry["action"] = out_of_memory ? "oom" : event.action == HistoryEntry::Action::kAlloc ? "alloc" : "free_completed";
+  entry["action"] = out_of_memory                                  ? "oom"
+                    : event.action == HistoryEntry::Action::kAlloc ? "alloc"
+                                                                   : "free_completed";
   entry[out_of_memory ? "device_free" : "addr"] = out_of_memory ? 0 : address_value(event.address);
   entry["size"] = event.size.count();
   entry["stream"] = 0;
@@ -71,9 +81,13 @@ py::dict snapshot() {
   py::list traces;
   for (c10::DeviceIndex i = 0; Runtime::instance().started() && i < device_count(); ++i) {
     const Allocator& allocator = card(i).allocator();
-    for (const SegmentSnapshot& segment : allocator.snapshot()) { segments.append(segment_entry(i, segment)); }
+    for (const SegmentSnapshot& segment : allocator.snapshot()) {
+      segments.append(segment_entry(i, segment));
+    }
     py::list trace;
-    for (const HistoryEntry& event : allocator.history()) { trace.append(trace_entry(event)); }
+    for (const HistoryEntry& event : allocator.history()) {
+      trace.append(trace_entry(event));
+    }
     traces.append(trace);
   }
   py::dict out;
@@ -113,11 +127,15 @@ py::dict raw_stats(c10::DeviceIndex device) {
 
 }  // namespace
 
-std::shared_ptr<void> allocation_frames() { return recording.load() ? gather_frames() : nullptr; }
+std::shared_ptr<void> allocation_frames() {
+  return recording.load() ? gather_frames() : nullptr;
+}
 
 void bind_memory(py::module& module) {
   set_memory_pressure_hook([] {
-    if (Py_IsInitialized() == 0) { return; }
+    if (Py_IsInitialized() == 0) {
+      return;
+    }
     const py::gil_scoped_acquire gil;
     py::module::import("gc").attr("collect")();
   });
@@ -125,8 +143,9 @@ void bind_memory(py::module& module) {
   module.def("_memory_snapshot", &snapshot);
   module.def("_record_memory_history", &record_history, py::arg("max_entries"));
   module.def("_spyre_get_allocator_stats", &raw_stats, py::arg("index"));
-  module.def("_spyre_reset_accumulated_stats",
-             [](c10::DeviceIndex index) { card(resolve_index(index)).allocator().reset_accumulated_stats(); });
+  module.def("_spyre_reset_accumulated_stats", [](c10::DeviceIndex index) {
+    card(resolve_index(index)).allocator().reset_accumulated_stats();
+  });
   module.def("_spyre_reset_peak_stats",
              [](c10::DeviceIndex index) { card(resolve_index(index)).allocator().reset_peak_stats(); });
 }

@@ -12,24 +12,32 @@ namespace {
 
 std::vector<std::string> coordinate_texts(const TensorArg& arg) {
   std::vector<std::string> texts;
-  for (const Expr& e : arg.device_coordinates) { texts.push_back(e.to_string()); }
+  for (const Expr& e : arg.device_coordinates) {
+    texts.push_back(e.to_string());
+  }
   return texts;
 }
 
 void set_coordinates(TensorArg& arg, const std::vector<std::string>& texts) {
   arg.device_coordinates.clear();
-  for (const std::string& text : texts) { arg.device_coordinates.push_back(unwrap(parse_expr(text))); }
+  for (const std::string& text : texts) {
+    arg.device_coordinates.push_back(unwrap(parse_expr(text)));
+  }
 }
 
 py::dict iteration_space(const OpSpec& op) {
   py::dict space;
-  for (const IterationDim& dim : op.iteration_space) { space[py::str(dim.symbol)] = py::make_tuple(dim.extent, dim.split); }
+  for (const IterationDim& dim : op.iteration_space) {
+    space[py::str(dim.symbol)] = py::make_tuple(dim.extent, dim.split);
+  }
   return space;
 }
 
 py::dict constants(const OpSpec& op) {
   py::dict values;
-  for (const auto& [name, value] : op.constants) { values[py::str(name)] = value; }
+  for (const auto& [name, value] : op.constants) {
+    values[py::str(name)] = value;
+  }
   return values;
 }
 
@@ -44,7 +52,8 @@ py::list items(const std::vector<KernelItem>& body) {
 }  // namespace
 
 void bind_opspec(py::module& module) {
-  py::class_<TensorArg>(module, "TensorArg", "One operand of an OpSpec: its device layout, coordinates and place.")
+  py::class_<TensorArg>(module, "TensorArg",
+                        "One operand of an OpSpec: its device layout, coordinates and place.")
       .def(py::init<>())
       .def_readwrite("name", &TensorArg::name)
       .def_readwrite("is_input", &TensorArg::is_input)
@@ -55,7 +64,8 @@ void bind_opspec(py::module& module) {
       .def_property_readonly("arg_index", &TensorArg::arg_index)
       .def_property_readonly("allocation",
                              [](const TensorArg& arg) {
-                               return py::make_tuple(std::string(to_string(arg.allocation.place)), arg.allocation.value);
+                               return py::make_tuple(std::string(to_string(arg.allocation.place)),
+                                                     arg.allocation.value);
                              })
       .def("__eq__", [](const TensorArg& a, const TensorArg& b) { return a == b; });
   py::class_<OpSpec>(module, "OpSpec", "One device operation with everything decided.")
@@ -71,11 +81,15 @@ void bind_opspec(py::module& module) {
       .def_readonly("count", &LoopSpec::count)
       .def_property_readonly("body", [](const LoopSpec& loop) { return items(loop.body); });
   py::class_<Kernel>(module, "Kernel", "Operations and loops that are launched together.")
-      .def_static("parse", [](const std::string& text) { return unwrap(parse_kernel(text, "opspec")); }, py::arg("text"))
+      .def_static(
+          "parse", [](const std::string& text) { return unwrap(parse_kernel(text, "opspec")); },
+          py::arg("text"))
       .def_readonly("name", &Kernel::name)
       .def_readonly("pool_bytes", &Kernel::pool_bytes)
       .def_property_readonly("body", [](const Kernel& kernel) { return items(kernel.body); })
-      .def("validate", [](const Kernel& kernel) { check(validate(kernel)); }, "Raises when the card cannot run it.")
+      .def(
+          "validate", [](const Kernel& kernel) { check(validate(kernel)); },
+          "Raises when the card cannot run it.")
       .def("__eq__", [](const Kernel& a, const Kernel& b) { return a == b; })
       .def("__str__", [](const Kernel& kernel) { return to_text(kernel); });
 }

@@ -15,36 +15,47 @@ constexpr std::string_view kCodeDirectory = "spyreCodeDir/";
 std::map<std::string, std::string> code_files(const Bundle& bundle) {
   std::map<std::string, std::string> files;
   for (const auto& [name, content] : bundle.files) {
-    if (name.starts_with(kCodeDirectory)) { files[name.substr(kCodeDirectory.size())] = content; }
+    if (name.starts_with(kCodeDirectory)) {
+      files[name.substr(kCodeDirectory.size())] = content;
+    }
   }
   return files;
 }
 
-LaunchTensor launch_tensor(const at::Tensor& tensor) { return {memory_behind(tensor), tensor.sizes().vec()}; }
+LaunchTensor launch_tensor(const at::Tensor& tensor) {
+  return {memory_behind(tensor), tensor.sizes().vec()};
+}
 
 void require_layout(const at::Tensor& tensor, const KernelArgument& argument) {
-  TORCH_CHECK(tensor.device().is_privateuseone(), "kernel argument '", argument.name, "' must be on the card, found ",
-              tensor.device());
+  TORCH_CHECK(tensor.device().is_privateuseone(), "kernel argument '", argument.name,
+              "' must be on the card, found ", tensor.device());
   const DeviceLayout layout = layout_of(tensor);
-  TORCH_CHECK(layout == argument.layout, "kernel argument '", argument.name, "' is laid out ", layout.to_string(),
-              ", the kernel was compiled for ", argument.layout.to_string());
+  TORCH_CHECK(layout == argument.layout, "kernel argument '", argument.name, "' is laid out ",
+              layout.to_string(), ", the kernel was compiled for ", argument.layout.to_string());
   const Bytes needed = unwrap(layout.byte_size());
-  TORCH_CHECK(needed <= memory_behind(tensor)->requested(), "kernel argument '", argument.name, "' is laid out in ",
-              needed.count(), " bytes, its storage has ", memory_behind(tensor)->requested().count());
+  TORCH_CHECK(needed <= memory_behind(tensor)->requested(), "kernel argument '", argument.name,
+              "' is laid out in ", needed.count(), " bytes, its storage has ",
+              memory_behind(tensor)->requested().count());
 }
 
 }  // namespace
 
 CompiledKernel::CompiledKernel(CompiledGraph compiled) : compiled_(std::move(compiled)) {
   for (const KernelArgument& argument : compiled_.arguments) {
-    if (argument.role == KernelArgument::Role::kInput) { input_names_.push_back(argument.name); }
-    if (argument.role == KernelArgument::Role::kOutput) { output_names_.push_back(argument.name); }
+    if (argument.role == KernelArgument::Role::kInput) {
+      input_names_.push_back(argument.name);
+    }
+    if (argument.role == KernelArgument::Role::kOutput) {
+      output_names_.push_back(argument.name);
+    }
   }
 }
 
 const KernelArgument& CompiledKernel::argument(const std::string& name) const {
   for (const KernelArgument& argument : compiled_.arguments) {
-    if (argument.name == name) { return argument; }
+    if (argument.name == name) {
+      return argument;
+    }
   }
   TORCH_CHECK_INDEX(false, "kernel '", compiled_.graph.name, "' has no argument '", name, "'");
 }
@@ -56,11 +67,13 @@ std::shared_ptr<const CompiledKernel::OnCard> CompiledKernel::on_card(c10::Devic
     return found->second;
   }
   OnCard made;
-  made.plan = unwrap(prepare_kernel(card(device), code_files(compiled_.bundle),
-                                    {.stream = stream_of(current_stream(device)), .kernel_name = compiled_.graph.name}));
+  made.plan = unwrap(
+      prepare_kernel(card(device), code_files(compiled_.bundle),
+                     {.stream = stream_of(current_stream(device)), .kernel_name = compiled_.graph.name}));
   if (compiled_.caller_pool > Bytes(0)) {
     made.pool = unwrap(card(device).allocate(
-        compiled_.caller_pool, {.kind = MemoryKind::kProgram, .description = "pool of " + compiled_.graph.name}));
+        compiled_.caller_pool,
+        {.kind = MemoryKind::kProgram, .description = "pool of " + compiled_.graph.name}));
   }
   return cards_[device] = std::make_shared<const OnCard>(std::move(made));
 }
@@ -84,7 +97,9 @@ void CompiledKernel::run(std::span<const at::Tensor> inputs, std::span<const at:
     }
   }
   const std::shared_ptr<const OnCard> here = on_card(device);
-  if (here->pool != nullptr) { tensors.insert(tensors.begin(), LaunchTensor{here->pool, {}}); }
+  if (here->pool != nullptr) {
+    tensors.insert(tensors.begin(), LaunchTensor{here->pool, {}});
+  }
   check(launch(here->plan, std::move(tensors), stream_of(current_stream(device)), Blocking::kNo));
 }
 

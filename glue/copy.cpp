@@ -1,8 +1,8 @@
 // Copies between the host and a card, within a card and between cards. `copy_`, `.to`, `.cpu` all end here.
 
-#include <ATen/MemoryOverlap.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/ExpandUtils.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/ops/_copy_from.h>
 #include <ATen/ops/_to_copy_native.h>
 #include <ATen/ops/empty.h>
@@ -166,7 +166,8 @@ std::vector<std::byte> host_bytes(const StorageContext& context, int64_t first, 
   const int64_t begin = std::min(first / item, context.image->numel);
   const int64_t end = std::min(ceil_div(first + count, item), context.image->numel);
   std::vector<std::byte> bytes = read_logical_elements(context, begin, end - begin);
-  bytes.erase(bytes.begin(), bytes.begin() + std::min<int64_t>(first - begin * item, static_cast<int64_t>(bytes.size())));
+  bytes.erase(bytes.begin(),
+              bytes.begin() + std::min<int64_t>(first - begin * item, static_cast<int64_t>(bytes.size())));
   bytes.resize(static_cast<size_t>(count));
   return bytes;
 }
@@ -175,7 +176,8 @@ std::vector<std::byte> host_bytes(const StorageContext& context, int64_t first, 
 void read_storage_bytes(const at::Tensor& from, const at::Tensor& to) {
   const StorageContext& read = require_memory(*from.storage().unsafeGetStorageImpl());
   const int64_t first = from.storage_offset();
-  const auto end = static_cast<int64_t>(at::detail::computeStorageNbytes(from.sizes(), from.strides(), 1, first));
+  const auto end =
+      static_cast<int64_t>(at::detail::computeStorageNbytes(from.sizes(), from.strides(), 1, first));
   std::vector<std::byte> bytes = host_bytes(read, first, end - first);
   const at::Tensor host = at::from_blob(bytes.data(), from.sizes(), from.strides(), at::dtype(c10::kByte));
   to.copy_(host);
@@ -191,11 +193,13 @@ void copy_storage_bytes(const at::Tensor& from, const at::Tensor& to) {
     return;
   }
   const StorageContext& written = require_memory(*to.storage().unsafeGetStorageImpl());
-  TORCH_CHECK(to.storage_offset() == 0 && to.is_contiguous(),
-              "single bytes of a Spyre storage cannot be written: on the card elements have the card's own format");
+  TORCH_CHECK(
+      to.storage_offset() == 0 && to.is_contiguous(),
+      "single bytes of a Spyre storage cannot be written: on the card elements have the card's own format");
   if (is_spyre(from)) {
     const StorageContext& read = require_memory(*from.storage().unsafeGetStorageImpl());
-    TORCH_CHECK(from.storage_offset() == 0 && from.is_contiguous(), "a part of a Spyre storage cannot be copied to another");
+    TORCH_CHECK(from.storage_offset() == 0 && from.is_contiguous(),
+                "a part of a Spyre storage cannot be copied to another");
     TORCH_CHECK(
         !written.image.has_value() || !read.image.has_value() || written.image->type == read.image->type,
         "a storage of another dtype cannot be overwritten");
@@ -232,8 +236,8 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blo
     return copy_from(self.expand(dst.sizes()), dst, non_blocking);
   }
   at::assert_no_internal_overlap(dst);
-  if (self.is_alias_of(dst) && self.storage_offset() == dst.storage_offset() && self.strides() == dst.strides() &&
-      self.scalar_type() == dst.scalar_type()) {
+  if (self.is_alias_of(dst) && self.storage_offset() == dst.storage_offset() &&
+      self.strides() == dst.strides() && self.scalar_type() == dst.scalar_type()) {
     return dst;  // x[1:] += 1 ends with a copy of x[1:] onto itself
   }
   at::assert_no_partial_overlap(dst, self);

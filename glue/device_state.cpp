@@ -38,23 +38,31 @@ c10::DeviceIndex device_count() {
   return static_cast<c10::DeviceIndex>(unwrap(Runtime::instance().device_count()));
 }
 
-c10::DeviceIndex current_device() { return thread_device(); }
+c10::DeviceIndex current_device() {
+  return thread_device();
+}
 
 void set_current_device(c10::DeviceIndex index) {
   const c10::DeviceIndex count = device_count();
-  TORCH_CHECK(index >= 0 && index < count, "Device index ", int(index), " out of range [0, ", int(count), ")",
-              "\n  note AIU_WORLD_SIZE says how many cards are emulated, SPYRE_DEVICES which of them are visible");
+  TORCH_CHECK(
+      index >= 0 && index < count, "Device index ", int(index), " out of range [0, ", int(count), ")",
+      "\n  note AIU_WORLD_SIZE says how many cards are emulated, SPYRE_DEVICES which of them are visible");
   thread_device() = index;
 }
 
-void restore_device(c10::DeviceIndex index) noexcept { thread_device() = index; }
+void restore_device(c10::DeviceIndex index) noexcept {
+  thread_device() = index;
+}
 
 c10::DeviceIndex resolve_index(c10::DeviceIndex index) {
-  if (index == -1) { return current_device(); }
+  if (index == -1) {
+    return current_device();
+  }
   const c10::DeviceIndex count = device_count();
-  TORCH_CHECK(index >= 0 && index < count, "Device index out of bounds. logical_device_id=", int(index),
-              ", number of visible devices=", int(count),
-              "\n  note AIU_WORLD_SIZE says how many cards are emulated, SPYRE_DEVICES which of them are visible");
+  TORCH_CHECK(
+      index >= 0 && index < count, "Device index out of bounds. logical_device_id=", int(index),
+      ", number of visible devices=", int(count),
+      "\n  note AIU_WORLD_SIZE says how many cards are emulated, SPYRE_DEVICES which of them are visible");
   return index;
 }
 
@@ -63,20 +71,26 @@ Card& card(c10::DeviceIndex index) {
   static std::array<std::once_flag, Runtime::kMaxCards> hooked;
   std::call_once(hooked[static_cast<size_t>(index)], [&] {
     found.allocator().set_pressure_callback([](Bytes) {
-      if (pressure_hook()) { pressure_hook()(); }
+      if (pressure_hook()) {
+        pressure_hook()();
+      }
     });
   });
   return found;
 }
 
-void set_memory_pressure_hook(std::function<void()> hook) { pressure_hook() = std::move(hook); }
+void set_memory_pressure_hook(std::function<void()> hook) {
+  pressure_hook() = std::move(hook);
+}
 
 c10::Stream current_stream(c10::DeviceIndex index) {
   const c10::DeviceIndex device = resolve_index(index);
   return pack(device, thread_stream(device));
 }
 
-c10::Stream default_stream(c10::DeviceIndex index) { return pack(resolve_index(index), 0); }
+c10::Stream default_stream(c10::DeviceIndex index) {
+  return pack(resolve_index(index), 0);
+}
 
 c10::Stream exchange_stream(c10::Stream stream) {
   const c10::DeviceIndex device = resolve_index(stream.device_index());
@@ -86,7 +100,8 @@ c10::Stream exchange_stream(c10::Stream stream) {
 }
 
 StreamRef stream_of(const c10::Stream& stream) {
-  TORCH_CHECK(stream.device_type() == c10::kPrivateUse1, "a stream of ", stream.device(), " is not a Spyre stream");
+  TORCH_CHECK(stream.device_type() == c10::kPrivateUse1, "a stream of ", stream.device(),
+              " is not a Spyre stream");
   return unwrap(card(stream.device_index()).streams().find(static_cast<int>(stream.id())));
 }
 

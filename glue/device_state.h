@@ -12,7 +12,9 @@ namespace spyre::glue {
 /// Which card and which stream this thread works with. Nothing here starts the runtime except `card` and
 /// `stream_of`.
 
-inline c10::Device spyre_device(c10::DeviceIndex index) { return c10::Device(c10::kPrivateUse1, index); }
+inline c10::Device spyre_device(c10::DeviceIndex index) {
+  return c10::Device(c10::kPrivateUse1, index);
+}
 
 /// Cards the process sees; from the environment, without starting anything. 0 when a setting is malformed is
 /// never answered: that is an error.

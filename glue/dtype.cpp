@@ -35,7 +35,9 @@ std::atomic<int>& warning_override() {
 
 std::optional<HostType> try_host_type(c10::ScalarType dtype) {
   for (const auto& [torch_type, host_type] : kTypes) {
-    if (torch_type == dtype) { return host_type; }
+    if (torch_type == dtype) {
+      return host_type;
+    }
   }
   return std::nullopt;
 }
@@ -43,7 +45,8 @@ std::optional<HostType> try_host_type(c10::ScalarType dtype) {
 HostType host_type_of(c10::ScalarType dtype) {
   const auto type = try_host_type(dtype);
   TORCH_CHECK(type.has_value(), "Spyre backend does not support dtype ", dtype,
-              "\n  note the card holds float16, bfloat16, float32, bool, int8, int16, int32, int64 (as int32), uint8, "
+              "\n  note the card holds float16, bfloat16, float32, bool, int8, int16, int32, int64 (as "
+              "int32), uint8, "
               "float8_e4m3fn and float8_e5m2fnuz",
               "\n  try  .to(torch.float32) or .to(torch.float16) on the CPU first");
   return *type;
@@ -51,7 +54,9 @@ HostType host_type_of(c10::ScalarType dtype) {
 
 c10::ScalarType dtype_of(HostType type) {
   for (const auto& [torch_type, host_type] : kTypes) {
-    if (host_type == type) { return torch_type; }
+    if (host_type == type) {
+      return torch_type;
+    }
   }
   TORCH_INTERNAL_ASSERT(false, "a HostType without a PyTorch dtype");
 }
@@ -61,13 +66,16 @@ bool downcast_warning() {
   return value == -1 ? unwrap(read_bool("TORCH_SPYRE_DOWNCAST_WARN")) : value != 0;
 }
 
-void set_downcast_warning(bool enabled) { warning_override().store(enabled ? 1 : 0); }
+void set_downcast_warning(bool enabled) {
+  warning_override().store(enabled ? 1 : 0);
+}
 
 void warn_downcast_once() {
   static std::atomic<bool> warned{false};
   if (downcast_warning() && !warned.exchange(true)) {
-    TORCH_WARN("Backend Spyre does not support int64; downcasting to int32. A value that does not fit is an error. ",
-               "Silence this with torch.spyre.set_downcast_warning(False) or TORCH_SPYRE_DOWNCAST_WARN=0.");
+    TORCH_WARN(
+        "Backend Spyre does not support int64; downcasting to int32. A value that does not fit is an error. ",
+        "Silence this with torch.spyre.set_downcast_warning(False) or TORCH_SPYRE_DOWNCAST_WARN=0.");
   }
 }
 

@@ -15,7 +15,9 @@ HostType host_type_of(c10::ScalarType dtype);
 c10::ScalarType dtype_of(HostType type);
 
 /// True when tensors of the dtype can live on the card.
-inline bool is_supported_dtype(c10::ScalarType dtype) { return try_host_type(dtype).has_value(); }
+inline bool is_supported_dtype(c10::ScalarType dtype) {
+  return try_host_type(dtype).has_value();
+}
 
 /// Warns, once per process, that int64 is stored as int32. Off by setting or by `set_downcast_warning(false)`.
 void warn_downcast_once();

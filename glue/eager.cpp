@@ -258,7 +258,8 @@ std::vector<int> only_read(const EagerCall& call) {
 /// it beside others.
 bool makes_unturnable(const EagerPlan& plan) {
   return std::any_of(plan.targets.begin(), plan.targets.end(), [&](const EagerPlan::Target& target) {
-    if (target.direct || plan.kernel == nullptr || target.spec.stride != contiguous_strides(target.spec.size) ||
+    if (target.direct || plan.kernel == nullptr ||
+        target.spec.stride != contiguous_strides(target.spec.size) ||
         bits_of(target.layout.device_dtype) != 32) {
       return false;
     }
@@ -417,7 +418,8 @@ class EagerOperator final : public c10::OperatorKernel {
   }
 
  private:
-  std::shared_ptr<const EagerPlan> plan_of(const c10::OperatorHandle& op, const EagerCall& call, EagerKey key) const {
+  std::shared_ptr<const EagerPlan> plan_of(const c10::OperatorHandle& op, const EagerCall& call,
+                                           EagerKey key) const {
     std::shared_ptr<const EagerPlan> plan = EagerCache::shared().find(key);
     if (plan == nullptr) {
       plan = std::make_shared<const EagerPlan>(make_plan(op, call));
@@ -428,8 +430,10 @@ class EagerOperator final : public c10::OperatorKernel {
 
   /// Runs on copies of what it writes, and copies them back: where the sticks of 32-bit values that are written run
   /// along another dimension than those that are read. None where that helps nothing.
-  std::optional<std::vector<at::Tensor>> run_beside(const c10::OperatorHandle& op, const EagerCall& call) const {
-    const Copies copies = make_copies(call.tensors, wanted_copies(call.tensors, call.written, CopyForm::kPlain));
+  std::optional<std::vector<at::Tensor>> run_beside(const c10::OperatorHandle& op,
+                                                    const EagerCall& call) const {
+    const Copies copies =
+        make_copies(call.tensors, wanted_copies(call.tensors, call.written, CopyForm::kPlain));
     if (copies.empty()) {
       return std::nullopt;
     }
@@ -449,7 +453,8 @@ class EagerOperator final : public c10::OperatorKernel {
     return results;
   }
 
-  static std::vector<at::Tensor> run(const c10::FunctionSchema& schema, const EagerPlan& plan, const EagerCall& call) {
+  static std::vector<at::Tensor> run(const c10::FunctionSchema& schema, const EagerPlan& plan,
+                                     const EagerCall& call) {
     const c10::Device device = call.tensors[0].device();
     if (plan.copies.empty()) {
       return execute(plan, call, device);
@@ -533,7 +538,8 @@ class EagerOperator final : public c10::OperatorKernel {
         ("aten::" + std::string(name.substr(0, dot))).c_str(), overload.c_str());
     const c10::ScalarType found = by_meta(functional, call.arguments)[0].dtype;
     const c10::ScalarType kept = call.arguments[0].toTensor().scalar_type();
-    TORCH_CHECK(c10::canCast(found, kept), "result type ", found, " can't be cast to the desired output type ", kept);
+    TORCH_CHECK(c10::canCast(found, kept), "result type ", found,
+                " can't be cast to the desired output type ", kept);
   }
 
   const EagerRow row_;
@@ -678,7 +684,8 @@ bool copy_by_rows(const at::Tensor& from, const at::Tensor& to) {
     return false;
   }
   const at::Tensor ordered = at::empty(dense->size, from.options());
-  return layout_of(ordered) != layout && copies_into(from.as_strided(dense->size, dense->stride, 0), ordered) &&
+  return layout_of(ordered) != layout &&
+         copies_into(from.as_strided(dense->size, dense->stride, 0), ordered) &&
          copies_into(ordered.as_strided(from.sizes(), from.strides(), from.storage_offset()), to);
 }
 
@@ -728,7 +735,8 @@ std::string copy_on_card(const at::Tensor& from, const at::Tensor& to) {
     refusal = run_copy_into(from, to);
   }
   const at::AutoDispatchBelowADInplaceOrView no_autograd;
-  const bool copied = refusal.empty() || copy_by_rows(from, to) || copy_by_view(from, to) || copy_by_fresh(from, to);
+  const bool copied =
+      refusal.empty() || copy_by_rows(from, to) || copy_by_view(from, to) || copy_by_fresh(from, to);
   return copied ? "" : refusal;
 }
 

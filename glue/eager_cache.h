@@ -28,8 +28,8 @@ struct EagerPlan {
   std::shared_ptr<CompiledKernel> kernel;
   std::vector<int> inputs;  ///< the kernel's, as positions among the call's tensors
   std::vector<Target> targets;
-  std::string refusal;  ///< why the CPU runs it; empty: the card does
-  bool wrong_arguments = false;  ///< so it seems: the refusal is PyTorch's
+  std::string refusal;              ///< why the CPU runs it; empty: the card does
+  bool wrong_arguments = false;     ///< so it seems: the refusal is PyTorch's
   std::vector<OperandCopy> copies;  ///< of the call's tensors: the kernel runs on these in their place
 };
 

@@ -69,8 +69,8 @@ c10::IValue with_copy(const c10::IValue& value, const Copies& copies) {
 
 }  // namespace
 
-std::vector<OperandCopy> wanted_copies(const std::vector<at::Tensor>& tensors, const std::vector<int>& positions,
-                                       CopyForm form) {
+std::vector<OperandCopy> wanted_copies(const std::vector<at::Tensor>& tensors,
+                                       const std::vector<int>& positions, CopyForm form) {
   std::vector<OperandCopy> wanted;
   for (const int position : positions) {
     const at::Tensor& tensor = tensors[static_cast<size_t>(position)];
@@ -100,14 +100,16 @@ Copies make_copies(const std::vector<at::Tensor>& tensors, std::span<const Opera
 std::vector<int64_t> memory_order(const at::Tensor& tensor) {
   std::vector<int64_t> order(static_cast<size_t>(tensor.dim()));
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return tensor.stride(a) > tensor.stride(b); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return tensor.stride(a) > tensor.stride(b); });
   return order;
 }
 
 bool settle(const at::Tensor& written) {
   const at::AutoDispatchBelowADInplaceOrView no_autograd;
   const at::Tensor tensor = written.permute(memory_order(written));
-  if (tensor.numel() == 0 || !tensor.is_contiguous() || is_part(tensor) || lies_as_fresh(tensor, tensor.sizes())) {
+  if (tensor.numel() == 0 || !tensor.is_contiguous() || is_part(tensor) ||
+      lies_as_fresh(tensor, tensor.sizes())) {
     return false;
   }
   const std::optional<at::Tensor> copy = copied(tensor, CopyForm::kPlain);

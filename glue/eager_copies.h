@@ -27,8 +27,8 @@ struct OperandCopy {
 using Copies = std::map<const c10::TensorImpl*, at::Tensor>;
 
 /// Those of `tensors` that lie otherwise than `form` says, of those with these positions.
-std::vector<OperandCopy> wanted_copies(const std::vector<at::Tensor>& tensors, const std::vector<int>& positions,
-                                       CopyForm form);
+std::vector<OperandCopy> wanted_copies(const std::vector<at::Tensor>& tensors,
+                                       const std::vector<int>& positions, CopyForm form);
 
 /// Makes the copies; dimensions that repeat an element keep doing so. What no kernel copies is left out.
 Copies make_copies(const std::vector<at::Tensor>& tensors, std::span<const OperandCopy> wanted);

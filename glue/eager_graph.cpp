@@ -41,8 +41,8 @@ BufferId GraphBuilder::add(Buffer buffer) {
 }
 
 void GraphBuilder::add_result(const ResultSpec& spec) {
-  results_.push_back(add(
-      {.name = "out", .dtype = host_type_of(spec.dtype), .size = spec.size, .stride = spec.stride}));
+  results_.push_back(
+      add({.name = "out", .dtype = host_type_of(spec.dtype), .size = spec.size, .stride = spec.stride}));
   graph_.results.push_back(results_.back());
 }
 
@@ -109,9 +109,9 @@ int GraphBuilder::argument_number(BufferId id) const {
 BufferId GraphBuilder::local(std::vector<int64_t> size, HostType dtype) {
   std::vector<int64_t> stride = contiguous_strides(size);
   return add({.name = numbered("tmp", graph_.buffers.size()),
-                            .dtype = dtype,
-                            .size = std::move(size),
-                            .stride = std::move(stride)});
+              .dtype = dtype,
+              .size = std::move(size),
+              .stride = std::move(stride)});
 }
 
 NodeBuilder GraphBuilder::node(BufferId target, const std::vector<int64_t>& extents,
@@ -201,7 +201,8 @@ Value NodeBuilder::reduce(std::string_view kind, const std::vector<Value>& opera
   return op("reduce." + std::string(kind), operands, std::move(attributes));
 }
 
-Value NodeBuilder::dot(Value x, Value w, HostType dtype, std::vector<std::pair<std::string, double>> attributes) {
+Value NodeBuilder::dot(Value x, Value w, HostType dtype,
+                       std::vector<std::pair<std::string, double>> attributes) {
   const Value sum = reduce("dot", {x, w}, std::move(attributes));
   node_.body[static_cast<size_t>(sum.at)].dtype = dtype;
   return sum;

@@ -18,7 +18,8 @@ Value sum_of_products(NodeBuilder& node, Value x, Value w, HostType dtype) {
 
 /// The product of two matrices, or of two equal stacks of them, at the current point of a node with the loops
 /// (batch,) m, n and the reduced loop k.
-Value product(GraphBuilder& graph, NodeBuilder& node, const at::Tensor& a, const at::Tensor& b, HostType dtype) {
+Value product(GraphBuilder& graph, NodeBuilder& node, const at::Tensor& a, const at::Tensor& b,
+              HostType dtype) {
   if (a.size(-1) == 0) {
     return node.constant(0, dtype);  // operands without elements have no memory to read
   }
@@ -44,7 +45,8 @@ Status check_type(const at::Tensor& a) {
     case c10::kLong:
       return Status();
     default:
-      return refuse(c10::str("a matrix product in ", a.scalar_type(), "; the card multiplies floats and 32-bit integers"));
+      return refuse(c10::str("a matrix product in ", a.scalar_type(),
+                             "; the card multiplies floats and 32-bit integers"));
   }
 }
 

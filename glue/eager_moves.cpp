@@ -87,7 +87,8 @@ Status pad(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
   }
   // What is before and behind x along one dimension, beside x along those before it, all along those behind it.
   for (size_t d = 0; d < rank; ++d) {
-    for (const auto& [begin, end] : {std::pair<int64_t, int64_t>(0, start[d]), {start[d] + kept[d], size[d]}}) {
+    for (const auto& [begin, end] :
+         {std::pair<int64_t, int64_t>(0, start[d]), {start[d] + kept[d], size[d]}}) {
       std::vector<int64_t> first(rank), extent = size;
       std::copy_n(start.begin(), d, first.begin());
       std::copy_n(kept.begin(), d, extent.begin());
@@ -245,7 +246,8 @@ std::optional<at::Tensor> index_by_mask(Recipe recipe, Arguments args) {
     return std::nullopt;
   }
   const auto indices = args[1].toOptionalTensorList();
-  const at::Tensor mask = indices.size() == 1 ? std::optional<at::Tensor>(indices.get(0)).value_or(at::Tensor()) : at::Tensor();
+  const at::Tensor mask =
+      indices.size() == 1 ? std::optional<at::Tensor>(indices.get(0)).value_or(at::Tensor()) : at::Tensor();
   const at::Tensor& x = args[0].toTensor();
   if (!mask.defined() || !mask.device().is_privateuseone() || mask.scalar_type() != c10::kBool) {
     return std::nullopt;

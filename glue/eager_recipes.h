@@ -74,7 +74,8 @@ Status unary_rounding(GraphBuilder& graph, Arguments args,
                       std::string_view op);  ///< integers stay as they are
 Status binary(GraphBuilder& graph, Arguments args, std::string_view op);
 Status binary_float(GraphBuilder& graph, Arguments args, std::string_view op);
-Status binary_quotient(GraphBuilder& graph, Arguments args, std::string_view op);  ///< remainders, rounded quotients
+Status binary_quotient(GraphBuilder& graph, Arguments args,
+                       std::string_view op);  ///< remainders, rounded quotients
 Status binary_product(GraphBuilder& graph, Arguments args, std::string_view op);
 Status sum_of(GraphBuilder& graph, Arguments args, std::string_view op);  ///< add, sub: with alpha
 Status reverse_difference(GraphBuilder& graph, Arguments args, std::string_view op);
@@ -84,8 +85,8 @@ Status choose(GraphBuilder& graph, Arguments args, std::string_view op);  ///< w
 Status fill_masked(GraphBuilder& graph, Arguments args, std::string_view op);
 Status clamp_numbers(GraphBuilder& graph, Arguments args, std::string_view op);
 Status clamp_tensors(GraphBuilder& graph, Arguments args, std::string_view op);
-Status add_product(GraphBuilder& graph, Arguments args, std::string_view op);     ///< addcmul, addcdiv
-Status interpolate(GraphBuilder& graph, Arguments args, std::string_view op);     ///< lerp
+Status add_product(GraphBuilder& graph, Arguments args, std::string_view op);  ///< addcmul, addcdiv
+Status interpolate(GraphBuilder& graph, Arguments args, std::string_view op);  ///< lerp
 Status gelu(GraphBuilder& graph, Arguments args, std::string_view op);
 Status softplus(GraphBuilder& graph, Arguments args, std::string_view op);
 Status leaky_relu(GraphBuilder& graph, Arguments args, std::string_view op);
@@ -105,7 +106,8 @@ Status extreme_and_position(GraphBuilder& graph, Arguments args, std::string_vie
 // eager_matmul.cpp
 /// How many 16-bit parts an fp32 value has in a product: what torch.set_float32_matmul_precision says.
 int float32_parts();
-Status matmul(GraphBuilder& graph, Arguments args, std::string_view op);         ///< mm, bmm, and their sums as another dtype
+Status matmul(GraphBuilder& graph, Arguments args,
+              std::string_view op);  ///< mm, bmm, and their sums as another dtype
 Status add_matmul(GraphBuilder& graph, Arguments args, std::string_view op);     ///< addmm, baddbmm
 Status matrix_vector(GraphBuilder& graph, Arguments args, std::string_view op);  ///< mv, dot
 

@@ -11,12 +11,16 @@ namespace spyre::glue {
 [[noreturn]] void raise(const Error& error);
 
 inline void check(const Status& status) {
-  if (!status.ok()) { raise(status.error()); }
+  if (!status.ok()) {
+    raise(status.error());
+  }
 }
 
 template <typename T>
 T unwrap(Result<T> result) {
-  if (!result.ok()) { raise(result.error()); }
+  if (!result.ok()) {
+    raise(result.error());
+  }
   return std::move(result).value();
 }
 

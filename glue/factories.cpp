@@ -94,7 +94,8 @@ at::Tensor empty_with_layout(c10::IntArrayRef size, c10::IntArrayRef stride, c10
   at::detail::check_size_nonnegative(size);
   check(layout.check_well_formed());
   const auto reach = static_cast<int64_t>(at::detail::computeStorageNbytes(size, stride, 1));
-  return make_tensor(resolve_index(device.index()), size, stride, dtype, {layout, host_type_of(dtype), reach});
+  return make_tensor(resolve_index(device.index()), size, stride, dtype,
+                     {layout, host_type_of(dtype), reach});
 }
 
 const at::Tensor& resize_(const at::Tensor& self, c10::IntArrayRef size,

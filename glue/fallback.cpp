@@ -90,7 +90,8 @@ void end_form(const std::string& name, const std::string& reason) {
 /// One call: which Spyre tensors went to the host, and as what.
 class Call {
  public:
-  Call(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::string& reason, FallbackCause cause)
+  Call(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::string& reason,
+       FallbackCause cause)
       : schema_(op.schema()),
         stack_(stack),
         first_(stack->size() - schema_.arguments().size()),
@@ -315,18 +316,20 @@ void cpu_fallback_without_kernel(const c10::OperatorHandle& op, torch::jit::Stac
 
 void host_copy_fallback(const at::Tensor& from, const at::Tensor& to, const std::string& refusal) {
   const std::string name = "aten::copy_";
-  const std::string reason = c10::str("no kernel copies ", describe(from), " with strides ", from.strides(), " into ",
-                                      describe(to), " with strides ", to.strides(), ": ", refusal);
+  const std::string reason = c10::str("no kernel copies ", describe(from), " with strides ", from.strides(),
+                                      " into ", describe(to), " with strides ", to.strides(), ": ", refusal);
   end_form(name, reason);
   const auto bytes = static_cast<int64_t>(from.nbytes() + to.nbytes());
-  const std::string message = c10::str(name, " is falling back to cpu: ", reason, "; ", bytes, " bytes moved by the host.");
+  const std::string message =
+      c10::str(name, " is falling back to cpu: ", reason, "; ", bytes, " bytes moved by the host.");
   require_allowed(message);
   report(name, message);
   count(name, bytes, reason);
 }
 
 void require_one_device(c10::Device first, c10::Device other) {
-  TORCH_CHECK(first == other, "Expected all tensors to be on the same device, but found at least two devices, ", first,
+  TORCH_CHECK(first == other,
+              "Expected all tensors to be on the same device, but found at least two devices, ", first,
               " and ", other, "!");
 }
 

@@ -19,29 +19,36 @@ uint64_t encode(const at::Scalar& value, HostType type, DataFormat format) {
   const Convert convert = unwrap(find_conversion(type, format, Direction::kHostToDevice, number_policy()));
   const auto* source = static_cast<const std::byte*>(host.const_data_ptr());
   uint64_t bits = 0;
-  if (convert.run(source, reinterpret_cast<std::byte*>(&bits), 1) != 1) { raise(convert.misfit(source)); }
+  if (convert.run(source, reinterpret_cast<std::byte*>(&bits), 1) != 1) {
+    raise(convert.misfit(source));
+  }
   return bits;
 }
 
 }  // namespace
 
 at::Tensor& fill_scalar(at::Tensor& self, const at::Scalar& value) {
-  if (self.numel() == 0) { return self; }
+  if (self.numel() == 0) {
+    return self;
+  }
   const TensorAccess to = access(self);
   const uint64_t bits = encode(value, to.type, to.layout.device_dtype);
   check(transfer(
       stream_of(current_stream(to.device)), to.bytes(), TransferDirection::kToDevice,
-      [to, bits](std::span<std::byte> bytes) { return fill(bytes, to.layout, to.view, bits); }, Blocking::kYes));
+      [to, bits](std::span<std::byte> bytes) { return fill(bytes, to.layout, to.view, bits); },
+      Blocking::kYes));
   return self;
 }
 
 at::Tensor& fill_tensor(at::Tensor& self, const at::Tensor& value) {
-  TORCH_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.dim(),
-              " dimensions.");
+  TORCH_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ",
+              value.dim(), " dimensions.");
   return fill_scalar(self, value.item());
 }
 
-at::Tensor& zero_(at::Tensor& self) { return fill_scalar(self, 0); }
+at::Tensor& zero_(at::Tensor& self) {
+  return fill_scalar(self, 0);
+}
 
 at::Scalar local_scalar_dense(const at::Tensor& self) {
   const at::Tensor host = at::empty(self.sizes(), self.options().device(c10::kCPU));
@@ -51,8 +58,8 @@ at::Scalar local_scalar_dense(const at::Tensor& self) {
 
 void record_stream(at::Tensor& self, c10::Stream stream) {
   // Queued work keeps the memory it uses alive, so there is nothing to remember; the arguments still must fit.
-  TORCH_CHECK(stream.device_type() == c10::kPrivateUse1, "record_stream of a Spyre tensor takes a Spyre stream, found ",
-              stream);
+  TORCH_CHECK(stream.device_type() == c10::kPrivateUse1,
+              "record_stream of a Spyre tensor takes a Spyre stream, found ", stream);
   (void)self;
 }
 

@@ -24,10 +24,14 @@ class SpyreGeneratorImpl final : public c10::GeneratorImpl {
   void set_offset(uint64_t /*offset*/) override { TORCH_CHECK(false, "Spyre Generator does not use offset"); }
   uint64_t get_offset() const override { TORCH_CHECK(false, "Spyre Generator does not use offset"); }
   void set_state(const c10::TensorImpl& state) override { host_.unsafeGetGeneratorImpl()->set_state(state); }
-  c10::intrusive_ptr<c10::TensorImpl> get_state() const override { return host_.unsafeGetGeneratorImpl()->get_state(); }
+  c10::intrusive_ptr<c10::TensorImpl> get_state() const override {
+    return host_.unsafeGetGeneratorImpl()->get_state();
+  }
 
  private:
-  SpyreGeneratorImpl* clone_impl() const override { return new SpyreGeneratorImpl(device().index(), host_.clone()); }
+  SpyreGeneratorImpl* clone_impl() const override {
+    return new SpyreGeneratorImpl(device().index(), host_.clone());
+  }
 
   at::Generator host_;
 };

@@ -14,7 +14,9 @@ void require_spyre(c10::Device device) {
   TORCH_CHECK(device.type() == c10::kPrivateUse1, "expected a Spyre device, found ", device);
 }
 
-Event* event_of(void* event) { return static_cast<Event*>(event); }
+Event* event_of(void* event) {
+  return static_cast<Event*>(event);
+}
 
 struct SpyreGuardImpl final : c10::impl::DeviceGuardImplInterface {
   c10::DeviceType type() const override { return c10::kPrivateUse1; }
@@ -23,11 +25,15 @@ struct SpyreGuardImpl final : c10::impl::DeviceGuardImplInterface {
 
   void setDevice(c10::Device device) const override {
     require_spyre(device);
-    if (device.index() != -1) { set_current_device(device.index()); }
+    if (device.index() != -1) {
+      set_current_device(device.index());
+    }
   }
 
   void uncheckedSetDevice(c10::Device device) const noexcept override {
-    if (device.index() != -1) { restore_device(device.index()); }
+    if (device.index() != -1) {
+      restore_device(device.index());
+    }
   }
 
   c10::Device exchangeDevice(c10::Device device) const override {
@@ -61,32 +67,46 @@ struct SpyreGuardImpl final : c10::impl::DeviceGuardImplInterface {
   c10::Stream exchangeStream(c10::Stream stream) const override { return exchange_stream(stream); }
 
   bool queryStream(const c10::Stream& stream) const override { return unwrap(stream_of(stream)->query()); }
-  void synchronizeStream(const c10::Stream& stream) const override { check(stream_of(stream)->synchronize()); }
+  void synchronizeStream(const c10::Stream& stream) const override {
+    check(stream_of(stream)->synchronize());
+  }
   void synchronizeDevice(c10::DeviceIndex device) const override {
     const c10::DeviceIndex index = resolve_index(device);
-    if (Runtime::instance().started()) { check(card(index).synchronize()); }
+    if (Runtime::instance().started()) {
+      check(card(index).synchronize());
+    }
   }
   /// A stream has no address; its id names it.
   void* getStreamNativeHandle(c10::Stream stream) const override {
     return reinterpret_cast<void*>(static_cast<uintptr_t>(stream.id()));  // NOLINT
   }
 
-  void record(void** event, const c10::Stream& stream, c10::DeviceIndex device, c10::EventFlag /*flag*/) const override {
+  void record(void** event, const c10::Stream& stream, c10::DeviceIndex device,
+              c10::EventFlag /*flag*/) const override {
     TORCH_CHECK(device == -1 || device == stream.device_index(), "an event of device ", int(device),
                 " cannot be recorded on a stream of device ", int(stream.device_index()));
-    if (*event == nullptr) { *event = new Event; }
+    if (*event == nullptr) {
+      *event = new Event;
+    }
     check(event_of(*event)->record(stream_of(stream)));
   }
   void block(void* event, const c10::Stream& stream) const override {
-    if (event != nullptr) { check(event_of(event)->block(stream_of(stream))); }
+    if (event != nullptr) {
+      check(event_of(event)->block(stream_of(stream)));
+    }
   }
   bool queryEvent(void* event) const override { return event == nullptr || unwrap(event_of(event)->query()); }
   void synchronizeEvent(void* event) const override {
-    if (event != nullptr) { check(event_of(event)->synchronize()); }
+    if (event != nullptr) {
+      check(event_of(event)->synchronize());
+    }
   }
-  void destroyEvent(void* event, c10::DeviceIndex /*device*/) const noexcept override { delete event_of(event); }
+  void destroyEvent(void* event, c10::DeviceIndex /*device*/) const noexcept override {
+    delete event_of(event);
+  }
   double elapsedTime(void* start, void* end, c10::DeviceIndex /*device*/) const override {
-    TORCH_CHECK(start != nullptr && end != nullptr, "Both events must be recorded before calculating elapsed time.");
+    TORCH_CHECK(start != nullptr && end != nullptr,
+                "Both events must be recorded before calculating elapsed time.");
     return unwrap(event_of(start)->elapsed_ms(*event_of(end)));
   }
 };

@@ -31,7 +31,9 @@ struct SpyreHooks final : at::PrivateUse1HooksInterface {
     return device < 0 ? current_device() : exchangeDevice(device);
   }
 
-  const at::Generator& getDefaultGenerator(c10::DeviceIndex device) const override { return default_generator(device); }
+  const at::Generator& getDefaultGenerator(c10::DeviceIndex device) const override {
+    return default_generator(device);
+  }
   at::Generator getNewGenerator(c10::DeviceIndex device) const override { return make_generator(device); }
 
   bool isPinnedPtr(const void* data) const override { return is_pinned(data); }
@@ -39,7 +41,9 @@ struct SpyreHooks final : at::PrivateUse1HooksInterface {
 
   at::Device getDeviceFromPtr(void* data) const override {
     for (c10::DeviceIndex i = 0; Runtime::instance().started() && i < deviceCount(); ++i) {
-      if (card(i).device().address_of(data).has_value()) { return spyre_device(i); }
+      if (card(i).device().address_of(data).has_value()) {
+        return spyre_device(i);
+      }
     }
     TORCH_CHECK(false, "the pointer does not name Spyre memory");
   }

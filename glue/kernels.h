@@ -9,9 +9,9 @@
 namespace spyre::glue {
 
 // factories.cpp
-at::Tensor empty(c10::IntArrayRef size, std::optional<c10::ScalarType> dtype, std::optional<c10::Layout> layout,
-                 std::optional<c10::Device> device, std::optional<bool> pin_memory,
-                 std::optional<c10::MemoryFormat> memory_format);
+at::Tensor empty(c10::IntArrayRef size, std::optional<c10::ScalarType> dtype,
+                 std::optional<c10::Layout> layout, std::optional<c10::Device> device,
+                 std::optional<bool> pin_memory, std::optional<c10::MemoryFormat> memory_format);
 at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride, std::optional<c10::ScalarType> dtype,
                          std::optional<c10::Layout> layout, std::optional<c10::Device> device,
                          std::optional<bool> pin_memory);
@@ -21,8 +21,8 @@ at::Tensor empty_with_layout(c10::IntArrayRef size, c10::IntArrayRef stride, c10
 const at::Tensor& resize_(const at::Tensor& self, c10::IntArrayRef size,
                           std::optional<c10::MemoryFormat> memory_format);
 at::Tensor& set_storage(at::Tensor& self, at::Storage source);
-at::Tensor& set_storage_offset(at::Tensor& self, at::Storage source, int64_t storage_offset, c10::IntArrayRef size,
-                               c10::IntArrayRef stride);
+at::Tensor& set_storage_offset(at::Tensor& self, at::Storage source, int64_t storage_offset,
+                               c10::IntArrayRef size, c10::IntArrayRef stride);
 at::Tensor& set_tensor(at::Tensor& self, const at::Tensor& source);
 at::Tensor& set_empty(at::Tensor& self);
 bool is_set_to(const at::Tensor& self, const at::Tensor& other);
@@ -43,15 +43,17 @@ at::Tensor as_strided_with_layout(const at::Tensor& self, c10::IntArrayRef size,
 // copy.cpp
 at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blocking);
 /// `.to(dtype)`: a cast that stays on the card is a kernel; everything else is PyTorch's own.
-at::Tensor to_copy(const at::Tensor& self, std::optional<c10::ScalarType> dtype, std::optional<c10::Layout> layout,
-                   std::optional<c10::Device> device, std::optional<bool> pin_memory, bool non_blocking,
+at::Tensor to_copy(const at::Tensor& self, std::optional<c10::ScalarType> dtype,
+                   std::optional<c10::Layout> layout, std::optional<c10::Device> device,
+                   std::optional<bool> pin_memory, bool non_blocking,
                    std::optional<c10::MemoryFormat> memory_format);
 at::Tensor copy_from_and_resize(const at::Tensor& self, const at::Tensor& dst);
 
 // norms.cpp
 /// The card has no single kernel for it: composed of operators that have one.
 std::tuple<at::Tensor, at::Tensor> rms_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
-                                                     c10::IntArrayRef normalized_shape, const at::Tensor& scale,
+                                                     c10::IntArrayRef normalized_shape,
+                                                     const at::Tensor& scale,
                                                      const std::optional<at::Tensor>& weight,
                                                      std::array<bool, 2> wanted);
 

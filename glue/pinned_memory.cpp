@@ -24,11 +24,15 @@ class PinnedAllocator final : public at::HostAllocator {
   }
 
   c10::DataPtr allocate(size_t size) override {
-    if (size == 0) { return {nullptr, nullptr, &release, c10::Device(c10::kCPU)}; }
+    if (size == 0) {
+      return {nullptr, nullptr, &release, c10::Device(c10::kCPU)};
+    }
     const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-    const auto rounded = static_cast<size_t>(round_up(static_cast<int64_t>(size), static_cast<int64_t>(page)));
+    const auto rounded =
+        static_cast<size_t>(round_up(static_cast<int64_t>(size), static_cast<int64_t>(page)));
     void* data = std::aligned_alloc(page, rounded);
-    TORCH_CHECK_WITH(OutOfMemoryError, data != nullptr, "cannot allocate ", size, " bytes of pinned host memory");
+    TORCH_CHECK_WITH(OutOfMemoryError, data != nullptr, "cannot allocate ", size,
+                     " bytes of pinned host memory");
     // A refusal (the limit of locked memory is often small) costs nothing here: no hardware reads these pages.
     (void)::mlock(data, rounded);
     const std::lock_guard lock(mutex_);
@@ -65,14 +69,18 @@ class PinnedAllocator final : public at::HostAllocator {
     const auto address = reinterpret_cast<uintptr_t>(data);
     const std::lock_guard lock(mutex_);
     auto block = blocks_.upper_bound(address);
-    if (block == blocks_.begin()) { return false; }
+    if (block == blocks_.begin()) {
+      return false;
+    }
     --block;
     return address < block->first + block->second;
   }
 
  private:
   static void release(void* data) {
-    if (data == nullptr) { return; }
+    if (data == nullptr) {
+      return;
+    }
     PinnedAllocator& self = instance();
     {
       const std::lock_guard lock(self.mutex_);
@@ -111,7 +119,11 @@ const bool registered = [] {
 
 }  // namespace
 
-c10::Allocator* pinned_allocator() { return &PinnedAllocator::instance(); }
-bool is_pinned(const void* data) { return PinnedAllocator::instance().contains(data); }
+c10::Allocator* pinned_allocator() {
+  return &PinnedAllocator::instance();
+}
+bool is_pinned(const void* data) {
+  return PinnedAllocator::instance().contains(data);
+}
 
 }  // namespace spyre::glue

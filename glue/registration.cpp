@@ -65,8 +65,12 @@ void register_composites(torch::Library& m) {
   m.impl("softmax.int", &softmax_as);
   m.impl("log_softmax.int", &log_softmax_as);
 }
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { register_composites(m); }
-TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m) { register_composites(m); }
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  register_composites(m);
+}
+TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m) {
+  register_composites(m);
+}
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
   m.fallback(torch::CppFunction::makeFromBoxedFunction<&cpu_fallback_without_kernel>());

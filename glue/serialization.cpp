@@ -42,12 +42,13 @@ void save_layout(const at::Tensor& tensor, Metadata& metadata) {
 void check_saved_image(const BaseImage& image, const at::Tensor& tensor) {
   const auto needed = static_cast<int64_t>(
       at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), 1, tensor.storage_offset()));
-  TORCH_CHECK(needed <= image.numel, "a saved Spyre tensor of sizes ", tensor.sizes(), " needs a storage of ", needed,
-              " elements, the file says ", image.numel);
+  TORCH_CHECK(needed <= image.numel, "a saved Spyre tensor of sizes ", tensor.sizes(), " needs a storage of ",
+              needed, " elements, the file says ", image.numel);
   check(check_holds(image.layout, image.numel));
   // At most one element in each of two sticks, or as many bytes as the file has.
   const Bytes size = storage_bytes_of(image);
-  const Bytes most = std::max(Bytes(static_cast<int64_t>(tensor.storage().nbytes())), kStickBytes * 2 * image.numel);
+  const Bytes most =
+      std::max(Bytes(static_cast<int64_t>(tensor.storage().nbytes())), kStickBytes * 2 * image.numel);
   TORCH_CHECK(size <= most, "a saved Spyre layout of ", size.count(), " bytes is too large for ", image.numel,
               " elements: ", image.layout.to_string());
 }
@@ -73,7 +74,8 @@ void load_layout(const at::Tensor& tensor, Metadata& metadata) {
   }
   check_saved_image(image, tensor);
   // What no host writes, say a comparison's result as float32, keeps its values and gets the default layout.
-  if (!find_conversion(image.type, image.layout.device_dtype, Direction::kHostToDevice, number_policy()).ok()) {
+  if (!find_conversion(image.type, image.layout.device_dtype, Direction::kHostToDevice, number_policy())
+           .ok()) {
     return;
   }
   const std::vector<std::byte> bytes = read_logical_elements(*context);

@@ -18,16 +18,24 @@ MemoryView image_bytes(const MemoryRef& memory, const DeviceLayout& layout) {
   return {memory, Bytes(0), unwrap(layout.byte_size())};
 }
 
-ViewGeometry flat_view(int64_t numel, int64_t base_numel) { return ViewGeometry::of({numel}, {1}, 0, base_numel); }
+ViewGeometry flat_view(int64_t numel, int64_t base_numel) {
+  return ViewGeometry::of({numel}, {1}, 0, base_numel);
+}
 
 }  // namespace
 
-MemoryView TensorAccess::bytes() const { return image_bytes(memory, layout); }
+MemoryView TensorAccess::bytes() const {
+  return image_bytes(memory, layout);
+}
 
 DeviceLayout layout_of(const at::Tensor& tensor) {
   const auto* impl = dynamic_cast<const SpyreTensorImpl*>(tensor.unsafeGetTensorImpl());
-  if (impl != nullptr && impl->own_layout().has_value()) { return *impl->own_layout(); }
-  if (const BaseImage* image = image_of(*tensor.storage().unsafeGetStorageImpl())) { return image->layout; }
+  if (impl != nullptr && impl->own_layout().has_value()) {
+    return *impl->own_layout();
+  }
+  if (const BaseImage* image = image_of(*tensor.storage().unsafeGetStorageImpl())) {
+    return image->layout;
+  }
   return image_for(tensor.sizes(), tensor.strides(), host_type_of(tensor.scalar_type())).layout;
 }
 
@@ -38,9 +46,10 @@ const MemoryRef& memory_behind(const at::Tensor& tensor) {
   if (!plain && context.image.has_value()) {
     const auto needed = static_cast<int64_t>(
         at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), 1, tensor.storage_offset()));
-    TORCH_CHECK(needed <= context.image->numel, "a Spyre tensor of sizes ", tensor.sizes(), ", strides ", tensor.strides(),
-                " and storage offset ", tensor.storage_offset(), " needs a storage of ", needed,
-                " elements, its storage has ", context.image->numel, "\n  try  storage.resize_(nbytes) before it is used");
+    TORCH_CHECK(needed <= context.image->numel, "a Spyre tensor of sizes ", tensor.sizes(), ", strides ",
+                tensor.strides(), " and storage offset ", tensor.storage_offset(), " needs a storage of ",
+                needed, " elements, its storage has ", context.image->numel,
+                "\n  try  storage.resize_(nbytes) before it is used");
   }
   return context.memory;
 }
@@ -52,7 +61,8 @@ TensorAccess access(const at::Tensor& tensor) {
               tensor.scalar_type());
   const HostType type = host_type_of(tensor.scalar_type());
   TORCH_CHECK(context->image->type == type, "a Spyre storage that holds ",
-              std::string(to_string(context->image->type)), " cannot be read as ", std::string(to_string(type)));
+              std::string(to_string(context->image->type)), " cannot be read as ",
+              std::string(to_string(type)));
   DeviceLayout layout = layout_of(tensor);
   // A transfer of no bytes is done at once, and would leave the host's side as it is.
   TORCH_CHECK(unwrap(layout.byte_size()) > Bytes(0), "a Spyre tensor of ", tensor.numel(),
@@ -87,7 +97,9 @@ std::vector<std::byte> read_logical_elements(const StorageContext& context) {
 std::vector<std::byte> read_logical_elements(const StorageContext& context, int64_t first, int64_t count) {
   const BaseImage& image = *context.image;
   std::vector<std::byte> out(static_cast<size_t>(count * info_of(image.type).host_bytes));
-  if (out.empty()) { return out; }
+  if (out.empty()) {
+    return out;
+  }
   check(transfer(
       stream_for(context), image_bytes(context.memory, image.layout), TransferDirection::kToHost,
       [&](std::span<std::byte> device) {
@@ -101,26 +113,30 @@ std::vector<std::byte> read_logical_elements(const StorageContext& context, int6
 
 void write_logical_elements(const StorageContext& context, std::span<const std::byte> bytes) {
   const BaseImage& image = *context.image;
-  const int64_t numel = std::min<int64_t>(image.numel, static_cast<int64_t>(bytes.size()) / info_of(image.type).host_bytes);
-  if (numel == 0) { return; }
+  const int64_t numel =
+      std::min<int64_t>(image.numel, static_cast<int64_t>(bytes.size()) / info_of(image.type).host_bytes);
+  if (numel == 0) {
+    return;
+  }
   check(transfer(
       stream_for(context), image_bytes(context.memory, image.layout), TransferDirection::kToDevice,
       [&](std::span<std::byte> device) {
-        return pack(ConstHostBuffer{bytes.data(), image.type, {numel}, {1}}, image.layout, flat_view(numel, image.numel),
-                    device, number_policy());
+        return pack(ConstHostBuffer{bytes.data(), image.type, {numel}, {1}}, image.layout,
+                    flat_view(numel, image.numel), device, number_policy());
       },
       Blocking::kYes));
 }
 
 std::vector<std::byte> read_raw_bytes(const StorageContext& context, size_t count) {
   std::vector<std::byte> out(count);
-  check(copy_out(stream_for(context), {context.memory, Bytes(0), Bytes(static_cast<int64_t>(count))}, out, Blocking::kYes));
+  check(copy_out(stream_for(context), {context.memory, Bytes(0), Bytes(static_cast<int64_t>(count))}, out,
+                 Blocking::kYes));
   return out;
 }
 
 void write_raw_bytes(const StorageContext& context, std::span<const std::byte> bytes) {
-  check(copy_in(stream_for(context), {context.memory, Bytes(0), Bytes(static_cast<int64_t>(bytes.size()))}, bytes,
-                Blocking::kYes));
+  check(copy_in(stream_for(context), {context.memory, Bytes(0), Bytes(static_cast<int64_t>(bytes.size()))},
+                bytes, Blocking::kYes));
 }
 
 }  // namespace spyre::glue

@@ -8,13 +8,13 @@ namespace spyre::glue {
 SpyreTensorImpl::SpyreTensorImpl(c10::Storage&& storage, c10::DispatchKeySet keys, caffe2::TypeMeta dtype)
     : c10::TensorImpl(std::move(storage), keys, dtype) {}
 
-SpyreTensorImpl::SpyreTensorImpl(c10::TensorImpl::ImplType view, c10::Storage&& storage, c10::DispatchKeySet keys,
-                                 caffe2::TypeMeta dtype)
+SpyreTensorImpl::SpyreTensorImpl(c10::TensorImpl::ImplType view, c10::Storage&& storage,
+                                 c10::DispatchKeySet keys, caffe2::TypeMeta dtype)
     : c10::TensorImpl(view, std::move(storage), keys, dtype) {}
 
 template <typename Version>
 c10::intrusive_ptr<c10::TensorImpl> SpyreTensorImpl::copy_and_detach(Version&& version,
-                                                                    bool allow_metadata_change) const {
+                                                                     bool allow_metadata_change) const {
   // Dispatch modes (fake tensors, tracing) and tensor subclasses make their own copies; the base class asks them.
   const bool python_decides = key_set().has(c10::DispatchKey::Python) ||
                               (c10::impl::TorchDispatchModeTLS::stack_len() > 0 &&
@@ -33,8 +33,8 @@ c10::intrusive_ptr<c10::TensorImpl> SpyreTensorImpl::shallow_copy_and_detach(
   return copy_and_detach(version_counter, allow_tensor_metadata_change);
 }
 
-c10::intrusive_ptr<c10::TensorImpl> SpyreTensorImpl::shallow_copy_and_detach(c10::VariableVersion&& version_counter,
-                                                                            bool allow_tensor_metadata_change) const {
+c10::intrusive_ptr<c10::TensorImpl> SpyreTensorImpl::shallow_copy_and_detach(
+    c10::VariableVersion&& version_counter, bool allow_tensor_metadata_change) const {
   return copy_and_detach(std::move(version_counter), allow_tensor_metadata_change);
 }
 

@@ -309,9 +309,8 @@ Json outcome_json(const std::vector<Argument>& arguments, const Outcome& outcome
   Json ops = Json::array(), outputs = Json::array();
   const std::vector<const program::DeviceOp*> counted = outcome.counted();
   for (size_t i = 0; i < counted.size(); ++i) {
-    Json op = {{"file", counted[i]->file},
-               {"op", counted[i]->name},
-               {"executes", outcome.counts.ops[i].executes}};
+    Json op = {
+        {"file", counted[i]->file}, {"op", counted[i]->name}, {"executes", outcome.counts.ops[i].executes}};
     op.update(counts_json(outcome.counts.ops[i].total()));
     ops.push_back(std::move(op));
   }

@@ -17,7 +17,8 @@ using enum SettingType;
 
 /// The one table. Sorted by name; a test checks that.
 const std::vector<Setting>& table() {
-  static const auto& rows = *new std::vector<Setting>{  // never destroyed: threads may outlive `exit`
+  static const auto& rows = *new std::vector<Setting>{
+      // never destroyed: threads may outlive `exit`
       {.name = "AIU_WORLD_SIZE",
        .type = kInt,
        .fallback = int64_t{1},
@@ -44,7 +45,8 @@ const std::vector<Setting>& table() {
        .fallback = false,
        .layer = "glue",
        .implemented = false,
-       .meaning = "Earlier upstream revisions compiled eager graphs under it; here every eager operator has a kernel of "
+       .meaning = "Earlier upstream revisions compiled eager graphs under it; here every eager operator has "
+                  "a kernel of "
                   "its own, and SPYRE_EAGER switches those."},
       {.name = "FLEX_DEVICE",
        .type = kChoice,
@@ -101,7 +103,8 @@ const std::vector<Setting>& table() {
        .max = 1000000,
        .layer = "passes",
        .changes_code = true,
-       .meaning = "Operations in one bundle; a graph with more is cut into several, launched in order. 0: no cut."},
+       .meaning =
+           "Operations in one bundle; a graph with more is cut into several, launched in order. 0: no cut."},
       {.name = "SPYRE_CARD_MEMORY_GIB",
        .type = kInt,
        .fallback = int64_t{128},
@@ -178,16 +181,18 @@ const std::vector<Setting>& table() {
        .fallback = true,
        .layer = "runtime",
        .changes_code = true,
-       .meaning = "The runtime gives the cores to nobody else after a bundle marked non-terminal, so LX carries "
-                  "data to the next bundle. 0: no mark is written or honoured, and nothing stays in LX across "
-                  "bundles."},
+       .meaning =
+           "The runtime gives the cores to nobody else after a bundle marked non-terminal, so LX carries "
+           "data to the next bundle. 0: no mark is written or honoured, and nothing stays in LX across "
+           "bundles."},
       {.name = "SPYRE_NUMBER_FORMAT",
        .type = kChoice,
        .fallback = std::string("published"),
        .choices = {"published", "vendor"},
        .layer = "layout",
-       .meaning = "Rules for fp16 on its way to and from the 16-bit device format. vendor: those of the card's host "
-                  "library, quirks included, for byte comparison with hardware (see ADR 0032)."},
+       .meaning =
+           "Rules for fp16 on its way to and from the 16-bit device format. vendor: those of the card's host "
+           "library, quirks included, for byte comparison with hardware (see ADR 0032)."},
       {.name = "SPYRE_THREADS",
        .type = kInt,
        .fallback = int64_t{0},
@@ -216,7 +221,8 @@ const std::vector<Setting>& table() {
        .type = kBool,
        .fallback = false,
        .layer = "python",
-       .meaning = "A compilation or launch that fails writes a report; torch.spyre.get_diagnostic_report() reads it."},
+       .meaning = "A compilation or launch that fails writes a report; torch.spyre.get_diagnostic_report() "
+                  "reads it."},
       {.name = "TORCH_SPYRE_NUM_HOST_COMPUTE_STREAMS",
        .type = kInt,
        .fallback = int64_t{4},

@@ -131,12 +131,13 @@ TEST(Expr, ShiftsASymbolWhereverItStands) {
   EXPECT_EQ(shifted(parse_expr("100*a + b").value(), "a", 3), parse_expr("100*a + b + 300").value());
   EXPECT_EQ(shifted(parse_expr("64*floor(a/32) + Mod(a, 32) + b").value(), "a", 160),
             parse_expr("64*floor(a/32) + Mod(a, 32) + b + 320").value());
-  EXPECT_EQ(shifted(parse_expr("IndirectAccess('a')").value(), "a", 3), parse_expr("IndirectAccess('a')").value());
+  EXPECT_EQ(shifted(parse_expr("IndirectAccess('a')").value(), "a", 3),
+            parse_expr("IndirectAccess('a')").value());
 }
 
 TEST(Expr, NumbersThatCouldOverflowAreRefused) {
-  for (const char* text : {"9223372036854775807*p0", "4611686018427387904", "4000000*(4000000*p0)",
-                           "4398046511104*p0 + p0"}) {
+  for (const char* text :
+       {"9223372036854775807*p0", "4611686018427387904", "4000000*(4000000*p0)", "4398046511104*p0 + p0"}) {
     EXPECT_FALSE(parse_expr(text).ok()) << text;
   }
   EXPECT_TRUE(parse_expr("4398046511104*p0").ok());

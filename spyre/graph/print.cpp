@@ -57,7 +57,8 @@ std::string loops_text(const std::vector<Loop>& loops) {
 bool is_widening_product(const Node& node, const Instruction& instruction) {
   if (!is_product(instruction)) return false;
   std::vector<HostType> types;
-  for (const int operand : instruction.operands) types.push_back(node.body[static_cast<size_t>(operand)].dtype);
+  for (const int operand : instruction.operands)
+    types.push_back(node.body[static_cast<size_t>(operand)].dtype);
   return instruction.dtype != result_type(instruction.op, types);
 }
 

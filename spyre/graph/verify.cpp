@@ -107,10 +107,11 @@ Status verify(const Graph& graph) {
   for (const Node& node : graph.nodes) {
     SPYRE_TRY(NodeRules(graph, node, written).check());
     if (node.bundle != bundle && (&node == &graph.nodes.front() || node.bundle != bundle + 1)) {
-      return Error(ErrorKind::kInvalidArgument,
-                   fmt::format("graph '{}', node '{}': is in bundle {} after bundle {}: bundles count up from "
-                               "0, one by one",
-                               graph.name, node.name, node.bundle, bundle));
+      return Error(
+          ErrorKind::kInvalidArgument,
+          fmt::format("graph '{}', node '{}': is in bundle {} after bundle {}: bundles count up from "
+                      "0, one by one",
+                      graph.name, node.name, node.bundle, bundle));
     }
     bundle = node.bundle;
   }

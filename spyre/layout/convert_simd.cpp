@@ -382,7 +382,8 @@ std::vector<SimdTarget> find_targets() {
 }  // namespace
 
 std::span<const SimdTarget> simd_targets() {
-  static const auto& targets = *new std::vector<SimdTarget>(find_targets());  // never destroyed: threads outlive `exit`
+  static const auto& targets =
+      *new std::vector<SimdTarget>(find_targets());  // never destroyed: threads outlive `exit`
   return targets;
 }
 

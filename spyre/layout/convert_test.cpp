@@ -296,7 +296,8 @@ TEST(ConvertValues, ThePolicyReachesTheFp16Kernels) {
     const auto out =
         find_conversion(HostType::kFloat16, SEN169_FP16, kOut, Sen169Policy::kPublished, path).value();
     EXPECT_EQ(run<uint16_t>(out, std::vector<uint16_t>{0x2000}).second.front(), 0x0200);
-    const auto vendor_in = find_conversion(HostType::kFloat16, SEN169_FP16, kIn, Sen169Policy::kVendor, path).value();
+    const auto vendor_in =
+        find_conversion(HostType::kFloat16, SEN169_FP16, kIn, Sen169Policy::kVendor, path).value();
     EXPECT_EQ(run<uint16_t>(vendor_in, std::vector<uint16_t>{0x7C00}).second.front(), 0x7E00);
     const auto vendor_out =
         find_conversion(HostType::kFloat16, SEN169_FP16, kOut, Sen169Policy::kVendor, path).value();

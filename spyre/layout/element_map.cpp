@@ -181,7 +181,8 @@ Result<int64_t> ElementMap::device_offset(int64_t host_offset) const {
 Status check_holds(const DeviceLayout& layout, int64_t elements) {
   SPYRE_TRY(layout.check_well_formed());
   if (layout.device_size.size() > kMaxLayoutDims) {
-    return refused(layout, fmt::format("found {} axes, allowed: at most {}", layout.device_size.size(), kMaxLayoutDims));
+    return refused(
+        layout, fmt::format("found {} axes, allowed: at most {}", layout.device_size.size(), kMaxLayoutDims));
   }
   if (std::ranges::any_of(layout.device_size, [](int64_t n) { return n < 1; }) && elements > 0) {
     return refused(layout, fmt::format("an axis is empty, and there are {} elements", elements));
@@ -200,7 +201,8 @@ Status check_holds(const DeviceLayout& layout, int64_t elements) {
   for (const size_t i : map.digits()) {
     const MapAxis& axis = map.axes()[i];
     if (range > 0 && (range - 1) / axis.host_stride >= axis.extent) {
-      return refused(layout, fmt::format("it has no place for element {} of {}", axis.extent * axis.host_stride, elements));
+      return refused(layout, fmt::format("it has no place for element {} of {}",
+                                         axis.extent * axis.host_stride, elements));
     }
     range = std::min(range, axis.host_stride);
   }

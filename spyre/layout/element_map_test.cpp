@@ -143,7 +143,8 @@ TEST(ElementMap, RefusesArrangementsThatDoNotFitTheirLayout) {
 // --- layouts that somebody else wrote ----------------------------------------------------------------------
 
 TEST(CheckHolds, EveryDefaultLayoutHoldsItsElementsAndNoMore) {
-  for (const Ints& size : {Ints{}, Ints{1}, Ints{63}, Ints{64}, Ints{65}, Ints{512, 240}, Ints{5, 1}, Ints{1, 7, 3}, Ints{2, 3, 4, 65}}) {
+  for (const Ints& size : {Ints{}, Ints{1}, Ints{63}, Ints{64}, Ints{65}, Ints{512, 240}, Ints{5, 1},
+                           Ints{1, 7, 3}, Ints{2, 3, 4, 65}}) {
     int64_t elements = 1;
     for (const int64_t n : size) elements *= n;
     const DeviceLayout layout = DeviceLayout::standard(size, kDl16).value();
@@ -157,9 +158,9 @@ TEST(CheckHolds, EveryDefaultLayoutHoldsItsElementsAndNoMore) {
 
 TEST(CheckHolds, SaysWhatFindSaysOfEveryElement) {
   const std::vector<DeviceLayout> layouts = {
-      DeviceLayout::raw({2, 64}, {64, 1}, kDl16),   DeviceLayout::raw({2, 64}, {65, 1}, kDl16),
-      DeviceLayout::raw({2, 64}, {64, 2}, kDl16),   DeviceLayout::raw({2, 64}, {32, 1}, kDl16),
-      DeviceLayout::raw({3, 64}, {1, -1}, kDl16),   DeviceLayout::raw({3, 2, 64}, {2, 1, -1}, kDl16),
+      DeviceLayout::raw({2, 64}, {64, 1}, kDl16),       DeviceLayout::raw({2, 64}, {65, 1}, kDl16),
+      DeviceLayout::raw({2, 64}, {64, 2}, kDl16),       DeviceLayout::raw({2, 64}, {32, 1}, kDl16),
+      DeviceLayout::raw({3, 64}, {1, -1}, kDl16),       DeviceLayout::raw({3, 2, 64}, {2, 1, -1}, kDl16),
       DeviceLayout::raw({3, 2, 64}, {0, 64, 1}, kDl16), DeviceLayout::raw({1, 64}, {-1, -1}, kDl16)};
   for (const DeviceLayout& layout : layouts) {
     const ElementMap map = map_of(layout);
@@ -177,15 +178,20 @@ TEST(CheckHolds, RefusesWhatAFileMaySay) {
     return status.ok() ? std::string("accepted") : status.error().to_string();
   };
   EXPECT_THAT(why(DeviceLayout::raw({0, 2, 64}, {64, 64, 1}, kDl16), 128), HasSubstr("an axis is empty"));
-  EXPECT_THAT(why(DeviceLayout::raw(Ints(17, 1), Ints(17, -1), kDl16), 1), HasSubstr("last extent must be one stick"));
+  EXPECT_THAT(why(DeviceLayout::raw(Ints(17, 1), Ints(17, -1), kDl16), 1),
+              HasSubstr("last extent must be one stick"));
   Ints many(17, 1);
   many.back() = 64;
-  EXPECT_THAT(why(DeviceLayout::raw(many, Ints(17, -1), kDl16), 1), HasSubstr("found 17 axes, allowed: at most 16"));
+  EXPECT_THAT(why(DeviceLayout::raw(many, Ints(17, -1), kDl16), 1),
+              HasSubstr("found 17 axes, allowed: at most 16"));
   EXPECT_THAT(why(DeviceLayout::raw({4, 64}, {int64_t{1} << 62, 1}, kDl16), 64), HasSubstr("too large"));
   EXPECT_THAT(why(DeviceLayout::raw({4, 64}, {-2, 1}, kDl16), 64), HasSubstr("below -1"));
-  EXPECT_THAT(why(DeviceLayout::raw({int64_t{1} << 60, 64}, {64, 1}, kDl16), 64), HasSubstr("not a size that memory can have"));
-  EXPECT_THAT(why(DeviceLayout::raw({2, 2, 64}, {128, 128, 1}, kDl16), 64), HasSubstr("two axes step by 128"));
-  EXPECT_THAT(why(DeviceLayout::raw({1, 64}, {64, 1}, kDl16), 65), HasSubstr("no place for element 64 of 65"));
+  EXPECT_THAT(why(DeviceLayout::raw({int64_t{1} << 60, 64}, {64, 1}, kDl16), 64),
+              HasSubstr("not a size that memory can have"));
+  EXPECT_THAT(why(DeviceLayout::raw({2, 2, 64}, {128, 128, 1}, kDl16), 64),
+              HasSubstr("two axes step by 128"));
+  EXPECT_THAT(why(DeviceLayout::raw({1, 64}, {64, 1}, kDl16), 65),
+              HasSubstr("no place for element 64 of 65"));
 }
 
 }  // namespace

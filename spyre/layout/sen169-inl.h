@@ -43,7 +43,8 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<DTo> saturated_sen169_from_fp32_bits(D d, DTo
   const auto largest_fp16 = hn::Eq(magnitude, hn::Set(d, 0x477F'E000));
   const auto kept =
       hn::IfThenElse(largest_fp16, hn::Set(d, 0x477F'C000), hn::IfThenElse(nan, magnitude, bounded));
-  return sen169_from_fp32_bits(d, to, hn::Or(kept, hn::And(v, hn::Set(d, static_cast<int32_t>(0x8000'0000u)))));
+  return sen169_from_fp32_bits(d, to,
+                               hn::Or(kept, hn::And(v, hn::Set(d, static_cast<int32_t>(0x8000'0000u)))));
 }
 
 /// The upper 16 of the 32 bits of codes widened to fp32, and the lower 16: full vectors of 16-bit lanes, for

@@ -61,7 +61,8 @@ uint16_t sen169_from_fp32(float value) {
 uint16_t saturated_sen169_from_fp32(float value) {
   const uint16_t code = sen169_from_fp32(value);
   if (std::fabs(value) == kLargestFp16) return static_cast<uint16_t>(code - 1);
-  const bool beyond = (code & kMagnitude) == kSen169Nan && !small_float::is_nan_bits(std::bit_cast<uint32_t>(value));
+  const bool beyond =
+      (code & kMagnitude) == kSen169Nan && !small_float::is_nan_bits(std::bit_cast<uint32_t>(value));
   return beyond ? static_cast<uint16_t>(code - 1) : code;
 }
 

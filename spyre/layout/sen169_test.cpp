@@ -231,8 +231,8 @@ TEST(Sen169, Bf16EntersExactlyWithinTheRange) {
   EXPECT_EQ(sen169_from_bf16(0x3F80), kSen169One);
   EXPECT_EQ(sen169_from_bf16(0x8000), 0x8000);
   EXPECT_EQ(sen169_from_bf16(0x7FC0), 0x7FFF);
-  EXPECT_EQ(sen169_from_bf16(0xFF80), 0xFFFE);  // infinity
-  EXPECT_EQ(sen169_from_bf16(0xFF7F), 0xFFFE);  // finfo.min
+  EXPECT_EQ(sen169_from_bf16(0xFF80), 0xFFFE);      // infinity
+  EXPECT_EQ(sen169_from_bf16(0xFF7F), 0xFFFE);      // finfo.min
   for (int code = 0x3001; code < 0x5000; ++code) {  // 2^-31 * (1 + 1/128) up to 2^33
     ASSERT_EQ(value_of(sen169_from_bf16(static_cast<uint16_t>(code))),
               fp32_from_bf16(static_cast<uint16_t>(code)));

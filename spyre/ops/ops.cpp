@@ -46,7 +46,8 @@ std::vector<OpInfo> build_table() {
 }
 
 const std::vector<OpInfo>& table() {
-  static const auto& ops = *new std::vector<OpInfo>(build_table());  // never destroyed: threads may outlive `exit`
+  static const auto& ops =
+      *new std::vector<OpInfo>(build_table());  // never destroyed: threads may outlive `exit`
   return ops;
 }
 

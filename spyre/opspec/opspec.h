@@ -127,7 +127,7 @@ struct OpSpec {
   std::vector<std::vector<std::string>> tiled_symbols;
   std::vector<std::pair<std::string, int64_t>> tiled_symbol_trip_counts;
   std::vector<std::pair<std::string, SymbolBound>> symbolic_dim_bounds;
-  std::vector<int64_t> node_output_ranges;        ///< full NCHW output, pool and conv only
+  std::vector<int64_t> node_output_ranges;  ///< full NCHW output, pool and conv only
   /// Of a shuffle, the cores that hold its input, and how many hold its result afterwards; none, 0: those
   /// that work.
   std::vector<int64_t> completed_producer_cores;

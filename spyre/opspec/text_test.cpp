@@ -73,13 +73,14 @@ TEST(OpSpecText, PrintsOneLinePerTensorAndLeavesDefaultsOut) {
 
 TEST(OpSpecText, ArgumentsSayWhereViewsLieAndWhatConstantsHold) {
   for (const char* fill : {"(1.5, 0)", "(nan, 0)", "(-inf, 0)", "(-0, 0)", "(7, -2)"}) {
-    const std::string text = std::string(
-                                 "kernel k {\n"
-                                 "  argument 0 { role=input dtype=float16 shape=[2, 64] device_size=[1, 6, 64] "
-                                 "stride_map=[64, 64, 1] stride=[128, 1] offset=64 storage=384 }\n"
-                                 "  argument 1 { role=constant dtype=float16 shape=[] device_size=[1, 64] "
-                                 "stride_map=[-1, -1] fill=") +
-                             fill + " }\n}\n";
+    const std::string text =
+        std::string(
+            "kernel k {\n"
+            "  argument 0 { role=input dtype=float16 shape=[2, 64] device_size=[1, 6, 64] "
+            "stride_map=[64, 64, 1] stride=[128, 1] offset=64 storage=384 }\n"
+            "  argument 1 { role=constant dtype=float16 shape=[] device_size=[1, 64] "
+            "stride_map=[-1, -1] fill=") +
+        fill + " }\n}\n";
     const Kernel kernel = parse_kernel(text, "t").value();
     EXPECT_EQ(kernel.arguments[0].stride, (std::vector<int64_t>{128, 1}));
     EXPECT_EQ(kernel.arguments[0].offset, 64);

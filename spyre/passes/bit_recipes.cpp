@@ -138,14 +138,16 @@ Factors factors_of(OpEmitter& emit, const Operand& bits) {
 Operand shift(OpEmitter& emit, const Operand& x, const Operand& by, bool left) {
   if (by.is_constant()) {
     const bool fits = by.value >= 0 && by.value < kBits;
-    if (left) return fits ? shifted_left(emit, x, static_cast<int>(by.value)) : product(emit, x, integer(emit, 0));
+    if (left)
+      return fits ? shifted_left(emit, x, static_cast<int>(by.value)) : product(emit, x, integer(emit, 0));
     return shifted_right(emit, x, fits ? static_cast<int>(by.value) : kBits - 1);
   }
   const Operand bits = as_float(emit, by);
   const Operand is_one = is_short(emit, bits);
   if (left) {
     const Factors factors = factors_of(emit, emit.op("mul", {bits, is_one}));
-    const Operand moved = product(emit, product(emit, x, as_integer(emit, factors.first)), as_integer(emit, factors.second));
+    const Operand moved =
+        product(emit, product(emit, x, as_integer(emit, factors.first)), as_integer(emit, factors.second));
     return product(emit, moved, as_integer(emit, is_one));
   }
   const Factors factors = factors_of(emit, emit.op("where3", {is_one, bits, number(emit, kBits - 1)}));

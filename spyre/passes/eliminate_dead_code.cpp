@@ -48,7 +48,8 @@ void forget_single_steps(Node& node) {
 bool writes_all(const Node& node, const Buffer& buffer) {
   std::vector<std::pair<int64_t, int64_t>> steps;  // of the loops that move the store: by how much, how often
   for (const Loop& loop : node.loops) {
-    if (!loop.reduced && loop.extent > 1) steps.emplace_back(node.target_index.coefficient(loop.name), loop.extent);
+    if (!loop.reduced && loop.extent > 1)
+      steps.emplace_back(node.target_index.coefficient(loop.name), loop.extent);
   }
   std::sort(steps.begin(), steps.end());
   int64_t written = 1;

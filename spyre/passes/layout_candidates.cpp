@@ -99,7 +99,8 @@ std::vector<Axis> merged(const std::vector<Axis>& axes, const std::set<int64_t>&
 // Whether some product has an fp32 result, in the order that widening leaves.
 bool multiplies_wide(const Graph& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
-    return device_op(node).is_matmul() && graph.buffers[static_cast<size_t>(node.target)].dtype == HostType::kFloat32;
+    return device_op(node).is_matmul() &&
+           graph.buffers[static_cast<size_t>(node.target)].dtype == HostType::kFloat32;
   });
 }
 
@@ -109,7 +110,8 @@ struct Orders {
   bool widened = false, woven = false;
 };
 Orders orders_in(const Graph& graph, const std::set<std::string>& ops, Weaving weaving) {
-  const bool narrows = ops.contains("fp32todl16"), widens = ops.contains("dl16tofp32") || multiplies_wide(graph);
+  const bool narrows = ops.contains("fp32todl16"),
+             widens = ops.contains("dl16tofp32") || multiplies_wide(graph);
   Orders orders{.widened = widens || narrows, .woven = narrows || weaving == Weaving::kByCopies};
   for (const Buffer& buffer : graph.buffers) {
     if (!buffer.is_input || !buffer.layout) continue;

@@ -29,7 +29,8 @@ constexpr int64_t kLastResort = int64_t{1} << 48;
 bool cannot_be_turned(const Buffer& buffer, const DeviceLayout& layout) {
   if (elems_per_stick(layout.device_dtype) >= elems_per_stick(DataFormat::SEN169_FP16)) return false;
   for (size_t d = 0; d < buffer.size.size(); ++d) {
-    const bool inner = buffer.size[d] > 1 && buffer.stride[d] > 0 && buffer.stride[d] < layout.stride_map.back();
+    const bool inner =
+        buffer.size[d] > 1 && buffer.stride[d] > 0 && buffer.stride[d] < layout.stride_map.back();
     if (inner) return true;
   }
   return false;
@@ -145,7 +146,8 @@ class NodeTable {
 // left need not fit together; but a search among what is left meets few dead ends.
 class Domains {
  public:
-  Domains(const Graph& graph, const std::vector<std::vector<DeviceLayout>>& candidates, Conversions& conversions)
+  Domains(const Graph& graph, const std::vector<std::vector<DeviceLayout>>& candidates,
+          Conversions& conversions)
       : graph_(graph) {
     for (size_t id = 0; id < candidates.size(); ++id) {
       const bool given = graph.buffers[id].is_input;  // in the first of its candidates, and no other
@@ -182,7 +184,8 @@ class Domains {
 
   bool readable(NodeTable& table, int out) const {
     for (size_t i = 0; i < table.operands().size(); ++i) {
-      if (!any(table.operands()[i], [&](int has) { return !table.readings(out, i, has, {}).empty(); })) return false;
+      if (!any(table.operands()[i], [&](int has) { return !table.readings(out, i, has, {}).empty(); }))
+        return false;
     }
     return true;
   }
@@ -323,7 +326,8 @@ class BeamSearch {
       extended.cost += bytes_of(chosen);
     }
     const Buffer& made = graph_.buffers[static_cast<size_t>(output)];
-    if (!out_exists && graph_.is_result(output) && cannot_be_turned(made, chosen)) extended.cost += kLastResort;
+    if (!out_exists && graph_.is_result(output) && cannot_be_turned(made, chosen))
+      extended.cost += kLastResort;
     read_operands(state, extended, node, table, out, {}, next);
   }
 
@@ -378,7 +382,8 @@ class BeamSearch {
   }
 
   LayoutChoice choice_of(const State& best) const {
-    LayoutChoice choice{.layout = std::vector<int>(graph_.buffers.size(), -1), .bytes = best.cost % kLastResort};
+    LayoutChoice choice{.layout = std::vector<int>(graph_.buffers.size(), -1),
+                        .bytes = best.cost % kLastResort};
     choice.read_as.resize(graph_.nodes.size());
     for (const Step* step = best.steps.get(); step != nullptr; step = step->before.get()) {
       const Node& node = graph_.nodes[static_cast<size_t>(step->node)];
@@ -414,7 +419,8 @@ class BeamSearch {
   // A kernel of its own can move what this graph cannot.
   static Error unturnable(const Node& copy) {
     Error error = refused(copy);
-    error.notes.emplace_back("its 32-bit result would have sticks that do not run along rows, which nobody can turn");
+    error.notes.emplace_back(
+        "its 32-bit result would have sticks that do not run along rows, which nobody can turn");
     return error;
   }
 

@@ -70,9 +70,10 @@ Quarter quarter_of(OpEmitter& emit, const Operand& x) {
   }
   angle = subtract(emit, angle, multiply(emit, quarters, kQuarter - kFirst - kSecond));
   const Operand square = multiply(emit, angle, angle);
-  const Operand rest = polynomial(emit, square, {-1.0 / 39916800, 1.0 / 362880, -1.0 / 5040, 1.0 / 120, -1.0 / 6, 0});
-  const Operand cosine =
-      polynomial(emit, square, {1.0 / 479001600, -1.0 / 3628800, 1.0 / 40320, -1.0 / 720, 1.0 / 24, -0.5, 1.0});
+  const Operand rest =
+      polynomial(emit, square, {-1.0 / 39916800, 1.0 / 362880, -1.0 / 5040, 1.0 / 120, -1.0 / 6, 0});
+  const Operand cosine = polynomial(
+      emit, square, {1.0 / 479001600, -1.0 / 3628800, 1.0 / 40320, -1.0 / 720, 1.0 / 24, -0.5, 1.0});
   const Operand turns = emit.op("floor", {multiply(emit, quarters, 0.25)});
   return {add(emit, angle, multiply(emit, angle, rest)), cosine,
           subtract(emit, quarters, multiply(emit, turns, 4))};
@@ -139,7 +140,10 @@ Halves halves_of(OpEmitter& emit, const Operand& x) {
 Operand erfc_beyond_one(OpEmitter& emit, const Operand& given) {
   const Operand size = clipped(emit, given, 0, 12), one = number(emit, 1, given);
   const Operand t = emit.op("reciprocal", {add(emit, multiply(emit, size, 0.5), one)});
-  const Operand p = polynomial(emit, t, {-0.261979648702, 0.717998065304, -0.557233430725, 0.020736845306, -0.115343572415, 0.0845675672887, 0.375452232231, 0.999924195302, -1.26550846761});
+  const Operand p =
+      polynomial(emit, t,
+                 {-0.261979648702, 0.717998065304, -0.557233430725, 0.020736845306, -0.115343572415,
+                  0.0845675672887, 0.375452232231, 0.999924195302, -1.26550846761});
   const Halves x = halves_of(emit, size);
   const Operand rest = subtract(emit, p, multiply(emit, x.low, add(emit, size, x.high)));
   const Operand most = emit.op("exp", {emit.op("neg", {multiply(emit, x.high, x.high)})});
@@ -147,7 +151,8 @@ Operand erfc_beyond_one(OpEmitter& emit, const Operand& given) {
 }
 
 // x - quotient * y without the rounding of the product; x itself where the quotient is zero, y infinite perhaps.
-Operand rest_of(OpEmitter& emit, const Operand& x, const Operand& quotient, const Operand& y, const Halves& of_y) {
+Operand rest_of(OpEmitter& emit, const Operand& x, const Operand& quotient, const Operand& y,
+                const Halves& of_y) {
   const Halves q = halves_of(emit, quotient);
   Operand rest = x;
   for (const auto& [a, b] : std::array{std::pair{q.high, of_y.high}, std::pair{q.high, of_y.low},
@@ -170,7 +175,8 @@ Operand number(OpEmitter& emit, double value, const Operand& like) {
 Operand sine(OpEmitter& emit, const Operand& x) {
   const Quarter q = quarter_of(emit, x);
   const Operand size = choose(emit, q.is_odd(emit), q.cosine, q.sine);
-  return choose(emit, emit.op("greaterequal", {q.quadrant, number(emit, 2, x)}), emit.op("neg", {size}), size);
+  return choose(emit, emit.op("greaterequal", {q.quadrant, number(emit, 2, x)}), emit.op("neg", {size}),
+                size);
 }
 
 Operand cosine(OpEmitter& emit, const Operand& x) {
@@ -192,7 +198,8 @@ Operand wide_gelu(OpEmitter& emit, const Operand& x) {
   const Operand one = number(emit, 1, x);
   const Operand size = emit.op("abs", {multiply(emit, x, 1 / std::numbers::sqrt2)});
   const Operand near = subtract(emit, one, erf_below_one(emit, size));
-  const Operand above = multiply(emit, choose(emit, is_within(emit, size, 1), near, erfc_beyond_one(emit, size)), 0.5);
+  const Operand above =
+      multiply(emit, choose(emit, is_within(emit, size, 1), near, erfc_beyond_one(emit, size)), 0.5);
   const Operand is_negative = emit.op("lesserthan", {x, number(emit, 0, x)});
   return multiply(emit, x, choose(emit, is_negative, above, subtract(emit, one, above)));
 }
@@ -206,14 +213,17 @@ Operand wide_logarithm(OpEmitter& emit, const Operand& x) {
 
 Operand log_of_one_plus(OpEmitter& emit, const Operand& x) {
   const Operand near = twice_artanh(emit, x, add(emit, x, number(emit, 2, x)));
-  return choose(emit, is_within(emit, x, kNearOne), near, far_logarithm(emit, add(emit, x, number(emit, 1, x))));
+  return choose(emit, is_within(emit, x, kNearOne), near,
+                far_logarithm(emit, add(emit, x, number(emit, 1, x))));
 }
 
 Operand exp_minus_one(OpEmitter& emit, const Operand& x) {
   const Operand series = multiply(
       emit, x,
-      polynomial(emit, x, {1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1}));
-  return choose(emit, is_within(emit, x, 0.5), series, subtract(emit, emit.op("exp", {x}), number(emit, 1, x)));
+      polynomial(emit, x,
+                 {1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1}));
+  return choose(emit, is_within(emit, x, 0.5), series,
+                subtract(emit, emit.op("exp", {x}), number(emit, 1, x)));
 }
 
 Operand power_of_two(OpEmitter& emit, const Operand& given) {

@@ -101,7 +101,8 @@ class ElementMover {
     const bool first = !written_.contains(to);
     if (!way_of(read_, from) || !way_of(written_, to)) return false;
     const Way& source = read_[from];
-    if (spread_.insert(from).second) append(source.walk.loops, {from, source.walk.index}, {source.elements, source.walk.index});
+    if (spread_.insert(from).second)
+      append(source.walk.loops, {from, source.walk.index}, {source.elements, source.walk.index});
     const Way& target = written_[to];
     if (first && filled_[to] != target.walk.elements)
       append(target.walk.loops, rest_of(to, target), {target.elements, target.walk.index});
@@ -125,7 +126,8 @@ class ElementMover {
     std::optional<Walk> walk = walk_of(layout.value(), buffer.reach());
     if (!walk || walk->elements > kMostElements) return false;
     Buffer elements{.name = buffer.name + "_elements", .dtype = buffer.dtype, .stride = walk->stride};
-    for (size_t i = 0; i < walk->loops.size(); ++i) elements.size.push_back(roomy_extent(*walk, i, buffer.reach()));
+    for (size_t i = 0; i < walk->loops.size(); ++i)
+      elements.size.push_back(roomy_extent(*walk, i, buffer.reach()));
     ways[id] = {.walk = std::move(*walk), .elements = graph_.add_buffer(std::move(elements))};
     return true;
   }
@@ -140,7 +142,7 @@ class ElementMover {
   Graph graph_;
   std::map<BufferId, Way> read_, written_;
   std::map<BufferId, int64_t> filled_;  // elements that are written
-  std::set<BufferId> spread_;  // read into its single elements already
+  std::set<BufferId> spread_;           // read into its single elements already
 };
 
 }  // namespace

@@ -94,7 +94,8 @@ class Halver {
   // Between buffers of this graph any layout may be chosen: one that needs no turn.
   bool word_by_word(const DeviceOp& op) const {
     const BufferId from = op.inputs[0].buffer, to = op.output.buffer;
-    return single_.contains(from) || single_.contains(to) || (graph_.is_local(from) && graph_.is_local(to) && op.indices.empty());
+    return single_.contains(from) || single_.contains(to) ||
+           (graph_.is_local(from) && graph_.is_local(to) && op.indices.empty());
   }
 
   // Results are put together in a buffer that may have any layout.
@@ -257,7 +258,8 @@ class Halver {
 };
 
 bool is_written(const Graph& graph, BufferId id) {
-  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) { return node.target == id; });
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [&](const Node& node) { return node.target == id; });
 }
 
 void read_instead(Graph& graph, BufferId id, BufferId other) {

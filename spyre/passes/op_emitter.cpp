@@ -72,8 +72,7 @@ std::vector<std::string> OpEmitter::reduced_loops() const {
 }
 
 int64_t OpEmitter::extent(std::string_view name) const {
-  const auto loop =
-      std::find_if(loops_.begin(), loops_.end(), [&](const Loop& l) { return l.name == name; });
+  const auto loop = std::find_if(loops_.begin(), loops_.end(), [&](const Loop& l) { return l.name == name; });
   SPYRE_CHECK(loop != loops_.end(), "a loop of the node");
   return loop->extent;
 }
@@ -210,7 +209,8 @@ Access OpEmitter::materialize(const Operand& operand) {
   const Fill fill{.start = operand.value, .step = 0};
   for (size_t i = 0; i < graph_.buffers.size(); ++i) {
     const Buffer& known = graph_.buffers[i];
-    if (known.fill == fill && known.size.empty() && known.dtype == type) return {static_cast<BufferId>(i), Expr()};
+    if (known.fill == fill && known.size.empty() && known.dtype == type)
+      return {static_cast<BufferId>(i), Expr()};
   }
   return {graph_.add_buffer({.name = "constant", .dtype = type, .size = {}, .stride = {}, .fill = fill}),
           Expr()};
@@ -227,8 +227,11 @@ Result<Operand> OpEmitter::ramp(const Expr& index, HostType type) {
     SPYRE_CHECK(loop != loops_.end(), "verified: indices use loops of their node");
     const Fill fill{.start = constant_part, .step = static_cast<double>(term.coefficient)};
     constant_part = 0;
-    const BufferId id = graph_.add_buffer(
-        {.name = "ramp", .dtype = host_type_of(held, type), .size = {loop->extent}, .stride = {1}, .fill = fill});
+    const BufferId id = graph_.add_buffer({.name = "ramp",
+                                           .dtype = host_type_of(held, type),
+                                           .size = {loop->extent},
+                                           .stride = {1},
+                                           .fill = fill});
     const double last = fill.start + fill.step * static_cast<double>(loop->extent - 1);
     const Operand part{.access = Access{id, Expr::symbol(loop->name)},
                        .type = type,
@@ -368,15 +371,17 @@ Result<Operand> OpEmitter::convert(const Operand& value, HostType type) {
   Operand result = value;
   const bool of_bits = value.held == Held::kBits || held == Held::kBits;
   if (of_bits && value.type != type) {
-    return refuse(fmt::format("a conversion from {} to {}; the card converts between float16, bfloat16, float32, "
-                              "bool, int32 and int64",
-                              to_string(value.type), to_string(type)));
+    return refuse(
+        fmt::format("a conversion from {} to {}; the card converts between float16, bfloat16, float32, "
+                    "bool, int32 and int64",
+                    to_string(value.type), to_string(type)));
   }
   const bool may_overflow = value.held == Held::kFp32 && held == Held::kFp16 && !value.is_constant() &&
                             value.type != HostType::kBool && value.most > fp32_from_sen169(kSen169MaxFinite);
   if (may_overflow) {
-    result = op("clip", {value}, std::nullopt,
-                {{"clipMin", -fp32_from_sen169(kSen169MaxFinite)}, {"clipMax", fp32_from_sen169(kSen169MaxFinite)}});
+    result = op(
+        "clip", {value}, std::nullopt,
+        {{"clipMin", -fp32_from_sen169(kSen169MaxFinite)}, {"clipMax", fp32_from_sen169(kSen169MaxFinite)}});
     result.type = value.type;
   }
   if (!of_bits) result = hold(result, held);

@@ -58,8 +58,8 @@ class OpEmitter {
                  const std::vector<std::string>& loops,
                  std::vector<std::pair<std::string, double>> attributes = {}, std::optional<Held> held = {});
   /// One reduction over `count` iterations of a loop from `first` on; its operands' indices are affine in it.
-  Operand reduce_part(std::string_view name, std::vector<Operand> operands, const std::string& loop, int64_t first,
-                      int64_t count, Held held);
+  Operand reduce_part(std::string_view name, std::vector<Operand> operands, const std::string& loop,
+                      int64_t first, int64_t count, Held held);
   /// The same value, held otherwise. A conversion to integer drops the fraction, as PyTorch does. Not for kBits.
   Operand hold(const Operand& value, Held held);
   /// What the program converts: every pair of types has a way here, or is refused. Narrowing to 16 bits
@@ -103,7 +103,7 @@ class OpEmitter {
   const Node& node_;
   std::vector<Node>& out_;
   std::vector<Loop> loops_;  // the node's, and those added
-  size_t first_;  // of this node's replacements in out_
+  size_t first_;             // of this node's replacements in out_
   std::vector<Operand> values_;
 };
 

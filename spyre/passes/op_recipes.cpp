@@ -88,7 +88,8 @@ Result<Operand> power_of_both(OpEmitter& emit, const Operand& x, const Operand& 
   const Operand signed_size = emit.op("mul", {size, emit.op("sub", {one, emit.op("mul", {odd, two})})});
   const Operand broken = emit.op("where3", {emit.op("equal", {x, number(emit, -INFINITY, x)}), size, log});
   const Operand of_negative = emit.op("where3", {is_whole, signed_size, broken});
-  const Operand of_zero = emit.op("where3", {emit.op("greaterthan", {y, zero}), zero, number(emit, INFINITY, x)});
+  const Operand of_zero =
+      emit.op("where3", {emit.op("greaterthan", {y, zero}), zero, number(emit, INFINITY, x)});
   Operand result = emit.op("where3", {emit.op("lesserthan", {x, zero}), of_negative, size});
   result = emit.op("where3", {emit.op("equal", {x, zero}), of_zero, result});
   return emit.op("where3", {emit.op("equal", {y, zero}), one, result});
@@ -257,8 +258,9 @@ Held widest(const Operands& operands, size_t first) {
 // The card computes with the types that `Held` names; others it moves.
 Status computes(const OpEmitter& emit, const Operands& operands, HostType result) {
   const auto refused = [&](HostType type) {
-    return emit.refuse(fmt::format("the card computes no {}; it does float16, bfloat16, float32, bool, int32 and int64",
-                                   to_string(type)));
+    return emit.refuse(
+        fmt::format("the card computes no {}; it does float16, bfloat16, float32, bool, int32 and int64",
+                    to_string(type)));
   };
   for (const Operand& operand : operands) {
     if (operand.held == Held::kBits) return refused(operand.type);
@@ -286,10 +288,12 @@ Result<Operand> with_attributes(OpEmitter& emit, const Instruction& instruction,
     const double low = attribute("min", -INFINITY), high = attribute("max", INFINITY);
     if (x.held == Held::kInt32 && !emit.is_exact_float(x)) return integer_clamp(emit, x, low, high);
     Operand number_held = emit.hold(x, x.held == Held::kInt32 ? Held::kFp32 : x.held);
-    if (std::isnan(low) || std::isnan(high)) return emit.op("add", {number_held, number(emit, NAN, number_held)});
+    if (std::isnan(low) || std::isnan(high))
+      return emit.op("add", {number_held, number(emit, NAN, number_held)});
     const bool below = low > -INFINITY, above = high < INFINITY;
     // A clip has two finite bounds, and would take infinities along on the open side.
-    if (below && above) return emit.op("clip", {number_held}, std::nullopt, {{"clipMin", low}, {"clipMax", high}});
+    if (below && above)
+      return emit.op("clip", {number_held}, std::nullopt, {{"clipMin", low}, {"clipMax", high}});
     if (below) number_held = emit.op("maximum", {number_held, number(emit, low, number_held)});
     if (above) number_held = emit.op("minimum", {number_held, number(emit, high, number_held)});
     return number_held;
@@ -297,7 +301,8 @@ Result<Operand> with_attributes(OpEmitter& emit, const Instruction& instruction,
   if (instruction.op == "softplus") {
     const double beta = attribute("beta", 1), threshold = attribute("threshold", 20);
     if (operands[0].held != Held::kFp16) return wide_softplus(emit, operands[0], beta, threshold);
-    return emit.op("softplus", operands, std::nullopt, {{"softplusBeta", beta}, {"softplusThresh", threshold}});
+    return emit.op("softplus", operands, std::nullopt,
+                   {{"softplusBeta", beta}, {"softplusThresh", threshold}});
   }
   if (instruction.op == "layernormscale") {
     return emit.op("layernormscale", operands, std::nullopt, {{"eps", attribute("eps", 1e-5)}});
@@ -453,7 +458,8 @@ Result<Operand> select_dot(OpEmitter& emit, const Instruction& dot, Operands ope
 
 bool folds_nothing(const OpEmitter& emit) {
   const std::vector<std::string> loops = emit.reduced_loops();
-  return std::any_of(loops.begin(), loops.end(), [&](const std::string& loop) { return emit.extent(loop) == 0; });
+  return std::any_of(loops.begin(), loops.end(),
+                     [&](const std::string& loop) { return emit.extent(loop) == 0; });
 }
 
 // What a reduction of no elements is, as PyTorch has it. The largest of nothing does not exist.
@@ -476,8 +482,7 @@ Result<Operand> select_reduction(OpEmitter& emit, const Instruction& instruction
   if (kind == "dot") {
     SPYRE_ASSIGN_OR_RETURN(result, select_dot(emit, instruction, std::move(operands)));
   } else if (kind == "argmax" || kind == "argmin") {
-    SPYRE_ASSIGN_OR_RETURN(result,
-                           position_of_extreme(emit, operands[0], kind == "argmax" ? "max" : "min"));
+    SPYRE_ASSIGN_OR_RETURN(result, position_of_extreme(emit, operands[0], kind == "argmax" ? "max" : "min"));
     result.type = HostType::kInt64;
     return emit.hold(result, Held::kInt32);
   } else {

@@ -145,8 +145,8 @@ void deliver_columns(Graph& graph, const Buffer& given, const RawSticks& raw, st
   result.ordered = add_ordered(graph, given, raw);
   result.nodes.push_back(copy(graph, apart, {columns, from}, {turned, row_major(apart)}));
   const Expr to = at_host(raw) + -1 * Expr::symbol(inside.name) + 2 * raw.step * Expr::symbol(c.name);
-  result.nodes.push_back(copy(graph, joined(outside, {c, both}), {turned, row_major(joined(outside, {both, c}))},
-                              {result.ordered, to}));
+  result.nodes.push_back(copy(graph, joined(outside, {c, both}),
+                              {turned, row_major(joined(outside, {both, c}))}, {result.ordered, to}));
 }
 
 }  // namespace
@@ -174,10 +174,12 @@ std::optional<OrderedHalves> order_halves(Graph& graph, BufferId id, const Devic
 
   Expr from_lanes = row_major(in_lanes);
   const int64_t lane_stride = from_lanes.coefficient(lane.name);
-  from_lanes = from_lanes + -lane_stride * symbol(lane) + lane_stride * (8 * symbol(g) + 2 * symbol(e) + symbol(w));
+  from_lanes =
+      from_lanes + -lane_stride * symbol(lane) + lane_stride * (8 * symbol(g) + 2 * symbol(e) + symbol(w));
   OrderedHalves result;
   result.nodes = {
-      copy(graph, in_lanes, {id, at_raw + raw->stick_stride * symbol(h) + symbol(lane)}, {lanes, row_major(in_lanes)}),
+      copy(graph, in_lanes, {id, at_raw + raw->stick_stride * symbol(h) + symbol(lane)},
+           {lanes, row_major(in_lanes)}),
       copy(graph, in_order, {lanes, from_lanes}, {columns, row_major(in_order)}),
   };
   // One row of 2 * row halves where there are 128 for each pair.

@@ -50,7 +50,12 @@ class Known {
 class Padder {
  public:
   Padder(Graph& graph, Node& node, const Loop& k, std::vector<Node>& before, Known& known)
-      : graph_(graph), node_(node), k_(k), padded_(round_up(k.extent, lanes())), before_(before), known_(known) {}
+      : graph_(graph),
+        node_(node),
+        k_(k),
+        padded_(round_up(k.extent, lanes())),
+        before_(before),
+        known_(known) {}
 
   void run() {
     DeviceOp op = device_op(node_);

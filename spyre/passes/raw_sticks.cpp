@@ -71,7 +71,8 @@ void append_parts(Graph& graph, const Node& node) {
     graph.nodes.push_back(node);
     return;
   }
-  const auto loop = std::find_if(node.loops.begin(), node.loops.end(), [&](const Loop& l) { return l.name == ragged; });
+  const auto loop =
+      std::find_if(node.loops.begin(), node.loops.end(), [&](const Loop& l) { return l.name == ragged; });
   const int64_t rest = loop->extent % elems_per_stick(DataFormat::IEEE_FP32), whole = loop->extent - rest;
   append_parts(graph, part_of(graph, node, *ragged, 0, whole));
   append_parts(graph, part_of(graph, node, *ragged, whole, rest));

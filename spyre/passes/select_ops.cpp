@@ -14,15 +14,22 @@ namespace {
 
 // A number as a tensor of this type holds it: true is 1, integers have no fraction, and narrow ones wrap.
 double as_integer(double value, HostType type) {
-  const auto whole = std::abs(value) < 0x1p62 ? static_cast<int64_t>(value) : 0;  // of NaN and infinities: nothing
+  const auto whole =
+      std::abs(value) < 0x1p62 ? static_cast<int64_t>(value) : 0;  // of NaN and infinities: nothing
   switch (type) {
-    case HostType::kBool: return value != 0 ? 1 : 0;
-    case HostType::kInt8: return static_cast<int8_t>(whole);
-    case HostType::kUInt8: return static_cast<uint8_t>(whole);
-    case HostType::kInt16: return static_cast<int16_t>(whole);
+    case HostType::kBool:
+      return value != 0 ? 1 : 0;
+    case HostType::kInt8:
+      return static_cast<int8_t>(whole);
+    case HostType::kUInt8:
+      return static_cast<uint8_t>(whole);
+    case HostType::kInt16:
+      return static_cast<int16_t>(whole);
     case HostType::kInt32:
-    case HostType::kInt64: return std::trunc(value);
-    default: return value;
+    case HostType::kInt64:
+      return std::trunc(value);
+    default:
+      return value;
   }
 }
 

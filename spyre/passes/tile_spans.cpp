@@ -83,7 +83,8 @@ std::optional<std::vector<Node>> by_slice(Graph& graph, const Node& part, int64_
   DeviceOp op = device_op(part);
   const auto& layout = graph.buffers[static_cast<size_t>(op.inputs[0].buffer)].layout;
   if (op.op != "identity" || !op.indices.empty()) return std::nullopt;
-  Buffer slice{.name = part.name + "_slice", .dtype = graph.buffers[static_cast<size_t>(op.output.buffer)].dtype};
+  Buffer slice{.name = part.name + "_slice",
+               .dtype = graph.buffers[static_cast<size_t>(op.output.buffer)].dtype};
   std::vector<int64_t> order;
   int64_t stick = -1;
   Expr index;
@@ -112,8 +113,8 @@ std::optional<std::vector<Node>> by_slice(Graph& graph, const Node& part, int64_
   return std::nullopt;
 }
 
-std::optional<std::vector<Node>> in_parts(Graph& graph, const Node& node, const AxisFacts& axis, int64_t parts,
-                                          int64_t cores) {
+std::optional<std::vector<Node>> in_parts(Graph& graph, const Node& node, const AxisFacts& axis,
+                                          int64_t parts, int64_t cores) {
   const int64_t units = units_of_part(axis.size, parts, cores);
   if (units >= axis.size) return std::nullopt;
   const int64_t step = units * axis.lanes;
@@ -126,7 +127,8 @@ std::optional<std::vector<Node>> in_parts(Graph& graph, const Node& node, const 
       result.push_back(std::move(part));
       continue;
     }
-    const bool last = begin + extent == axis.extent;  // only then no buffer is left behind by parts that fail later
+    const bool last =
+        begin + extent == axis.extent;  // only then no buffer is left behind by parts that fail later
     std::optional<std::vector<Node>> two = last ? by_slice(graph, part, cores) : std::nullopt;
     if (!two) return std::nullopt;
     result.insert(result.end(), two->begin(), two->end());

@@ -181,15 +181,15 @@ void make_widened_rows_whole(Graph& graph, RowsOf rows) {
     graph.nodes.push_back(std::move(copy));
     graph.nodes.push_back(std::move(node));
   };
-  replace_conversions(graph, kWiden, rows, [](BufferId) { return true; }, widen_after);
+  replace_conversions(
+      graph, kWiden, rows, [](BufferId) { return true; }, widen_after);
 }
 
 bool reads_woven_ragged_rows(const Graph& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
     const DeviceOp op = device_op(node);
-    return std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Access& input) {
-      return woven_ragged_loop(graph, node, input) >= 0;
-    });
+    return std::any_of(op.inputs.begin(), op.inputs.end(),
+                       [&](const Access& input) { return woven_ragged_loop(graph, node, input) >= 0; });
   });
 }
 

@@ -68,7 +68,8 @@ Operand product_of_parts(OpEmitter& emit, const Operand& x, const Operand& w, co
   const int64_t chain = std::max(kChain, round_up((depth + kMostChains - 1) / kMostChains, stick));
   std::optional<Operand> sum;
   for (int64_t first = 0; first < depth; first += chain) {
-    const Operand part = emit.reduce_part("batchmatmul", {x, w}, loop, first, std::min(chain, depth - first), Held::kFp32);
+    const Operand part =
+        emit.reduce_part("batchmatmul", {x, w}, loop, first, std::min(chain, depth - first), Held::kFp32);
     sum = sum ? emit.op("add", {*sum, part}) : part;
   }
   return *sum;
@@ -76,7 +77,8 @@ Operand product_of_parts(OpEmitter& emit, const Operand& x, const Operand& w, co
 
 }  // namespace
 
-Operand wide_product(OpEmitter& emit, const Operand& x, const Operand& w, const std::string& loop, Parts parts) {
+Operand wide_product(OpEmitter& emit, const Operand& x, const Operand& w, const std::string& loop,
+                     Parts parts) {
   const Scale rows = scale_of(emit, x, loop), columns = scale_of(emit, w, loop);
   const std::vector<Operand> left = split(emit, emit.op("realdiv", {x, rows.divisor}), parts),
                              right = split(emit, emit.op("realdiv", {w, columns.divisor}), parts);
@@ -109,8 +111,8 @@ struct Digits {
 Digits digits_of(OpEmitter& emit, const Operand& integer, double base) {
   const Operand ratio = emit.op("mul", {emit.hold(integer, Held::kFp32), number(emit, 1 / base)});
   const Operand high = emit.op("floor", {emit.op("add", {ratio, number(emit, 0.5)})});
-  const Operand whole = emit.op("muli32toi32", {emit.op("fp32toint32", {high}, Held::kInt32),
-                                                emit.constant(-base, HostType::kInt32)});
+  const Operand whole = emit.op(
+      "muli32toi32", {emit.op("fp32toint32", {high}, Held::kInt32), emit.constant(-base, HostType::kInt32)});
   return {.high = high, .low = emit.hold(emit.op("addi32toi32", {integer, whole}), Held::kFp32)};
 }
 
@@ -132,12 +134,13 @@ std::vector<Operand> digits_of(OpEmitter& emit, const Operand& integer) {
 
 }  // namespace
 
-Result<Operand> integer_product(OpEmitter& emit, const Operand& x, const Operand& w, const std::string& loop) {
+Result<Operand> integer_product(OpEmitter& emit, const Operand& x, const Operand& w,
+                                const std::string& loop) {
   constexpr double kExact = 1 << 24;
   constexpr size_t kDigits = 4;  // beyond 32 bits nothing is left of a product
   if (static_cast<double>(emit.extent(loop)) * kMostOfDigit * kMostOfDigit > kExact) {
-    return emit.refuse(fmt::format("a matmul that sums {} products of integers; {:.0f} are exact", emit.extent(loop),
-                                   std::floor(kExact / kMostOfDigit / kMostOfDigit)));
+    return emit.refuse(fmt::format("a matmul that sums {} products of integers; {:.0f} are exact",
+                                   emit.extent(loop), std::floor(kExact / kMostOfDigit / kMostOfDigit)));
   }
   const std::vector<Operand> left = digits_of(emit, x), right = digits_of(emit, w);
   std::optional<Operand> sum;

@@ -20,7 +20,8 @@ namespace spyre {
 enum class Parts : uint8_t { kOne = 1, kTwo = 2, kThree = 3 };
 
 /// The product of x (rows) and w (columns), both held in fp32 and summed over `loop`, in fp32.
-Operand wide_product(OpEmitter& emit, const Operand& x, const Operand& w, const std::string& loop, Parts parts);
+Operand wide_product(OpEmitter& emit, const Operand& x, const Operand& w, const std::string& loop,
+                     Parts parts);
 
 /// The product of integers, exact over all 32 bits and wrapping as PyTorch's 32-bit integers do. Operands are written in
 /// digits of eight bits, whose products 16 bits hold and whose sums fp32 holds; refused where the sums are longer.

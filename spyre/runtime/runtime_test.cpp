@@ -263,7 +263,8 @@ TEST(Shutdown, CanDropWhatIsQueuedOnAllCardsAtOnce) {
   ASSERT_OK(second->enqueue(gate.work()));
   Event event;
   ASSERT_OK(event.record(second));
-  ASSERT_OK(event.block(first));  // waits for an event that the other card reaches only because it drops its work
+  ASSERT_OK(
+      event.block(first));  // waits for an event that the other card reaches only because it drops its work
   for (const StreamRef& stream : {first, second}) {
     ASSERT_OK(stream->enqueue([&]() -> Status {
       ran = true;

@@ -129,7 +129,8 @@ void Stream::drop_queued() {
   const std::lock_guard lock(mutex_);
   if (!error_) {
     error_ = Error(ErrorKind::kShutdown,
-                   fmt::format("work queued on stream {} of device {} was dropped: the process ends", id_, device_index_));
+                   fmt::format("work queued on stream {} of device {} was dropped: the process ends", id_,
+                               device_index_));
   }
 }
 

@@ -125,8 +125,8 @@ TEST_F(Transfer, AStreamOfAnotherCardIsRefused) {
 TEST_F(Transfer, EmptyViewsNeedNothing) {
   EXPECT_OK(copy_in(stream(), MemoryView::whole(nullptr), {}, Blocking::kYes));
   EXPECT_EQ(transfer(
-                stream(), {nullptr, Bytes(0), Bytes(1)}, TransferDirection::kToHost, [](auto) { return Status(); },
-                Blocking::kYes)
+                stream(), {nullptr, Bytes(0), Bytes(1)}, TransferDirection::kToHost,
+                [](auto) { return Status(); }, Blocking::kYes)
                 .error()
                 .kind,
             ErrorKind::kOutOfRange);

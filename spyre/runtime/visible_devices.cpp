@@ -37,8 +37,9 @@ Result<std::vector<int>> visible_devices() {
   for (const std::string& entry : split_trimmed(filter, ',')) {
     const std::optional<int> index = parse_index(entry);
     if (!index) {
-      return Error(ErrorKind::kInvalidArgument,
-                   fmt::format("SPYRE_DEVICES='{}' is not allowed: '{}' is no index of a card", filter, entry))
+      return Error(
+                 ErrorKind::kInvalidArgument,
+                 fmt::format("SPYRE_DEVICES='{}' is not allowed: '{}' is no index of a card", filter, entry))
           .try_instead("indices with commas between them, as in SPYRE_DEVICES=0,2");
     }
     if (*index >= 0 && *index < cards && std::find(kept.begin(), kept.end(), *index) == kept.end()) {

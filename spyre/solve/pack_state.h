@@ -13,9 +13,9 @@ namespace spyre::solve {
 ///
 ///     offset                      laid: A, B. Supports: C 3, D 1, E 0.
 ///      3 |    :  C  :
-///      2 |  +---+   :             An open item's *support* is the lowest offset above everything laid in its
-///      way. 1 |  | B |---+ D :         Items are only ever laid on their support, so an item that is laid
-///      goes below 0 +--+---+-A-+---+--E--    all open ones it meets.
+///      2 |  +---+   :             An open item's *support* is the lowest offset above everything
+///      1 |  | B |---+ D :         laid in its way. Items are only ever laid on their support, so an
+///      0 +--+---+-A-+---+--E--    item that is laid goes below all open ones it meets.
 ///
 /// An item *waits* when it is known that some open item it meets goes below it. The fact holds until one of
 /// those is laid. Each comes with its reason: the laid items without which it might be false.

@@ -8,7 +8,8 @@
 namespace spyre::lx_test {
 
 inline std::unique_ptr<Card> make_card(CardOptions options) {
-  return std::make_unique<Card>(0, std::shared_ptr<Device>(make_memory_device(spyre_card()).value()), options);
+  return std::make_unique<Card>(0, std::shared_ptr<Device>(make_memory_device(spyre_card()).value()),
+                                options);
 }
 
 /// A kernel with its arguments in device memory; inputs hold what `run` (planned_run.h) gives them.
@@ -21,7 +22,8 @@ class LoadedKernel {
       if (name.starts_with(kCode)) files[name.substr(kCode.size())] = text;
     }
     plan_ = prepare_kernel(card, files, {.kernel_name = compiled.graph.name}).value();
-    if (compiled.caller_pool > Bytes(0)) tensors_.push_back({card.allocate(compiled.caller_pool).value(), {}});
+    if (compiled.caller_pool > Bytes(0))
+      tensors_.push_back({card.allocate(compiled.caller_pool).value(), {}});
     first_ = tensors_.size();
     for (size_t i = 0; i < compiled.arguments.size(); ++i) {
       const KernelArgument& a = compiled.arguments[i];

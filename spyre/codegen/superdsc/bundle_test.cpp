@@ -213,7 +213,8 @@ TEST(SpyreCode, AKernelCutInTwoIsOneJobOfTwoPrograms) {
   EXPECT_FALSE(run[5]["properties"].contains("non_terminal"));
   const std::string& region = bundle.files.at("spyreCodeDir/init_binary.bin");
   for (const int compute : {2, 5}) {
-    const int64_t at = std::stoll(run[compute]["properties"]["job_bin_ptr"].get<std::string>()) - 120259084288;
+    const int64_t at =
+        std::stoll(run[compute]["properties"]["job_bin_ptr"].get<std::string>()) - 120259084288;
     EXPECT_EQ(region.substr(static_cast<size_t>(at), 8), "SPYREIMG") << compute;
   }
   // Both find what crosses in the caller's pool, whichever of them uses it.

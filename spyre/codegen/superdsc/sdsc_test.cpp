@@ -263,10 +263,10 @@ TEST(Constants, FollowTheCardsFloat) {
   EXPECT_EQ(bits(1.5), 0x3F00u);
   EXPECT_EQ(bits(100.0), 0x4B20u);
   EXPECT_EQ(bits(0.0), 0u);
-  EXPECT_EQ(bits(65504.0), 0x5DFFu);                // finfo(float16).max stays within fp16
-  EXPECT_EQ(bits(INFINITY), 0x7FFEu);               // the largest finite value: infinity has no code
-  EXPECT_EQ(bits(8573157376.0), 0x7FFEu);           // the largest finite value
-  EXPECT_EQ(bits(1e11), 0x7FFEu);                   // beyond it as well
+  EXPECT_EQ(bits(65504.0), 0x5DFFu);       // finfo(float16).max stays within fp16
+  EXPECT_EQ(bits(INFINITY), 0x7FFEu);      // the largest finite value: infinity has no code
+  EXPECT_EQ(bits(8573157376.0), 0x7FFEu);  // the largest finite value
+  EXPECT_EQ(bits(1e11), 0x7FFEu);          // beyond it as well
   EXPECT_EQ(bits(NAN), 0x7FFFu);
   EXPECT_EQ(bits(4.665707820095122e-10), 0x0001u);  // the smallest positive value, an ordinary number here
   EXPECT_EQ(bits(1e-12), 0u);

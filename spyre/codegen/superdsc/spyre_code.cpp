@@ -73,14 +73,14 @@ Json spyre_code_json(const std::vector<LoadedPart>& parts, const Machine& machin
     if (correction > 0) {
       // Parameter values are known at launch: computed on the host, put in front of the program.
       const std::string handle = "correction" + decimal(static_cast<int64_t>(i));
-      execution.push_back(command("ComputeOnHost",
-                                  {{"ihandle", ""},
-                                   {"ishape", Json::array({decimal(static_cast<int64_t>(launch_tensors))})},
-                                   {"ohandle", handle},
-                                   {"size", decimal(correction)},
-                                   {"hcm",
-                                    {{"vdci", {{"parameters", symbol_kinds_json(part.program)}}},
-                                     {"senConstants", Json::array()}}}}));
+      execution.push_back(
+          command("ComputeOnHost", {{"ihandle", ""},
+                                    {"ishape", Json::array({decimal(static_cast<int64_t>(launch_tensors))})},
+                                    {"ohandle", handle},
+                                    {"size", decimal(correction)},
+                                    {"hcm",
+                                     {{"vdci", {{"parameters", symbol_kinds_json(part.program)}}},
+                                      {"senConstants", Json::array()}}}}));
       execution.push_back(command("DataTransfer", {{"dirn", "false"},
                                                    {"host_handle", handle},
                                                    {"dev_ptr", decimal(base + part.offset)},

@@ -107,15 +107,13 @@ void Checker::add_regions(const DeviceProgram& program, const LaunchValues& laun
       add_region({.begin = address, .name = "pool", .is_pool = true}, program.launch->pool_size);
     }
     for (const LaunchArg& arg : args) {
-      if (parameter.arg_index != arg.arg_index || is_known([&](const Region& r) {
-            return r.arg != nullptr && r.arg->arg_index == arg.arg_index;
-          })) {
+      if (parameter.arg_index != arg.arg_index ||
+          is_known([&](const Region& r) { return r.arg != nullptr && r.arg->arg_index == arg.arg_index; })) {
         continue;
       }
       args_.push_back(arg);
-      add_region(
-          {.begin = address, .name = fmt::format("argument {}", arg.arg_index), .arg = &args_.back()},
-          bytes_of(arg));
+      add_region({.begin = address, .name = fmt::format("argument {}", arg.arg_index), .arg = &args_.back()},
+                 bytes_of(arg));
     }
   }
   add_region({.begin = launch.pool_base, .name = "pool", .is_pool = true, .own = true}, program.pool_bytes);

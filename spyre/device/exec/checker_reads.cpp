@@ -99,13 +99,16 @@ std::optional<Box> Checker::without_odd_end(const BoundOp& bound, int tensor, in
     std::set<uint32_t> found;
     for (const StickRun& run : footprint(bound, tensor, core, part)) {
       shadow(t.residence, bound.op->cores[core].core)
-          .for_each_run(run.first, run.count, [&](uint32_t number, int64_t, int64_t) { found.insert(number); });
+          .for_each_run(run.first, run.count,
+                        [&](uint32_t number, int64_t, int64_t) { found.insert(number); });
     }
     return found;
   };
   const int64_t end = box.upper[stick->dim];
-  const std::set<uint32_t> last = writers(end - stick->per_stick, end), partner = writers(end, end + stick->per_stick);
-  const bool shared = std::ranges::any_of(partner, [&](uint32_t number) { return number != 0 && last.contains(number); });
+  const std::set<uint32_t> last = writers(end - stick->per_stick, end),
+                           partner = writers(end, end + stick->per_stick);
+  const bool shared =
+      std::ranges::any_of(partner, [&](uint32_t number) { return number != 0 && last.contains(number); });
   return shared ? std::nullopt : std::optional(box);
 }
 
@@ -171,7 +174,8 @@ Checker::Input Checker::check_input(const BoundOp& bound, int tensor) {
   }
   if (missing && !t.through) {
     // Loops that share a dim of the buffer see no part of it that ends at the gap: a turn reads the gap, too.
-    const bool turns = bound.op->info->family == OpFamily::kCopy && t.residence == Residence::kHbm && all.size() == 1;
+    const bool turns =
+        bound.op->info->family == OpFamily::kCopy && t.residence == Residence::kHbm && all.size() == 1;
     const MemoryShape* gaps = turns ? &records_[all[0]].shape : nullptr;
     Input result = input;
     for (const int core : seen) {
@@ -203,8 +207,8 @@ void Checker::learn(const BoundOp& bound, int tensor, const std::vector<uint32_t
   }
 }
 
-void Checker::check_missing(const BoundOp& bound, int tensor, int core, const MemoryShape* gaps, const Input& input,
-                            Input& result) {
+void Checker::check_missing(const BoundOp& bound, int tensor, int core, const MemoryShape* gaps,
+                            const Input& input, Input& result) {
   const Tensor& t = bound.tensors[tensor];
   Box box = touched_box(bound, tensor, core);
   for (int d = 0; d < bound.dims(); ++d) {

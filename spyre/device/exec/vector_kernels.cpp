@@ -499,7 +499,8 @@ std::vector<VectorKernels> find_kernels() {
 }  // namespace
 
 std::span<const VectorKernels> vector_kernels() {
-  static const auto& kernels = *new std::vector<VectorKernels>(find_kernels());  // never destroyed: threads outlive `exit`
+  static const auto& kernels =
+      *new std::vector<VectorKernels>(find_kernels());  // never destroyed: threads outlive `exit`
   return kernels;
 }
 
