@@ -85,8 +85,8 @@ class SpyreAllocator final : public c10::DeviceAllocator {
   }
 };
 
-SpyreAllocator allocator;
-REGISTER_ALLOCATOR(c10::kPrivateUse1, &allocator);
+SpyreAllocator spyre_allocator;
+REGISTER_ALLOCATOR(c10::kPrivateUse1, &spyre_allocator);
 
 }  // namespace
 }  // namespace spyre::glue

@@ -22,10 +22,6 @@
 namespace spyre::glue {
 namespace {
 
-bool is_spyre(const at::Tensor& tensor) {
-  return tensor.device().type() == c10::kPrivateUse1;
-}
-
 bool is_storage_bytes(const at::Tensor& tensor) {
   if (!is_spyre(tensor)) {
     return false;

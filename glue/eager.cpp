@@ -95,10 +95,6 @@ EagerCall read_call(const c10::FunctionSchema& schema, Arguments arguments) {
   return call;
 }
 
-bool same_view(const at::Tensor& a, const at::Tensor& b) {
-  return a.storage_offset() == b.storage_offset() && a.sizes() == b.sizes() && a.strides() == b.strides();
-}
-
 /// Makes the plan of a call that was not seen before.
 class Planner {
  public:
@@ -160,7 +156,7 @@ class Planner {
   Status check_overlap(const EagerPlan& plan, const Graph& graph) const {
     for (const EagerPlan::Target& target : plan.targets) {
       for (const at::Tensor& other : call_.tensors) {
-        if (written(target).is_alias_of(other) && !same_view(written(target), other)) {
+        if (written(target).is_alias_of(other) && !is_same_view(written(target), other)) {
           return refuse("it writes into memory that it also reads");
         }
       }

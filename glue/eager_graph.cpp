@@ -17,11 +17,6 @@ std::string numbered(const char* prefix, size_t number) {
   return prefix + std::to_string(number);
 }
 
-bool same_view(const at::Tensor& a, const at::Tensor& b) {
-  return a.is_alias_of(b) && a.storage_offset() == b.storage_offset() && a.sizes() == b.sizes() &&
-         a.strides() == b.strides();
-}
-
 Graph named(const std::string& aten) {
   Graph graph;
   graph.name = aten;
@@ -67,7 +62,7 @@ bool is_part(const at::Tensor& tensor) {
 
 BufferId GraphBuilder::input(const at::Tensor& tensor) {
   for (size_t i = 0; i < inputs_.size(); ++i) {
-    if (same_view(inputs_[i], tensor)) {
+    if (is_same_view(inputs_[i], tensor)) {
       return *graph_.find(numbered("arg", i));
     }
   }

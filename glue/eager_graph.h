@@ -22,6 +22,12 @@
 /// nothing.
 namespace spyre::glue {
 
+/// The same elements of the same storage, in the same order.
+inline bool is_same_view(const at::Tensor& a, const at::Tensor& b) {
+  return a.is_alias_of(b) && a.storage_offset() == b.storage_offset() && a.sizes() == b.sizes() &&
+         a.strides() == b.strides();
+}
+
 /// What the caller will see of a result.
 struct ResultSpec {
   std::vector<int64_t> size, stride;

@@ -7,9 +7,6 @@
 namespace spyre::glue {
 namespace {
 
-bool is_integer(HostType type) {
-  return type == HostType::kInt32 || type == HostType::kInt64;
-}
 bool is_float(HostType type) {
   return !is_integer(type) && type != HostType::kBool;
 }

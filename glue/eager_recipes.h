@@ -58,6 +58,9 @@ Result<HostType> common_type(std::initializer_list<const c10::IValue*> operands)
 Result<HostType> common_float(std::initializer_list<const c10::IValue*> operands);
 /// The host type of one tensor, with the same refusals.
 Result<HostType> arithmetic_type(c10::ScalarType dtype);
+inline bool is_integer(HostType type) {
+  return type == HostType::kInt32 || type == HostType::kInt64;
+}
 /// A tensor, a zero-dimensional CPU tensor or a number, broadcast to the result and cast.
 Value operand(GraphBuilder& graph, NodeBuilder& node, const c10::IValue& value, HostType dtype);
 /// A number: a Scalar, or a CPU tensor without dimensions.

@@ -5,10 +5,6 @@
 namespace spyre::glue {
 namespace {
 
-bool is_integer(HostType type) {
-  return type == HostType::kInt32 || type == HostType::kInt64;
-}
-
 /// The shape of a fold: which loops the result has, and where the input is read.
 ///
 ///     x [4, 5, 6] over dim 1     keepdim: loops 4, 1, 6; reduced 5     else: loops 4, 6; reduced 5

@@ -13,6 +13,7 @@
 #include "glue/error.h"
 #include "glue/generator.h"
 #include "glue/kernels.h"
+#include "glue/tensor_access.h"
 #include "spyre/base/settings.h"
 
 namespace spyre::glue {
@@ -42,10 +43,6 @@ struct Forms {
 Forms& forms() {
   thread_local Forms mine;
   return mine;
-}
-
-bool is_spyre(const at::Tensor& tensor) {
-  return tensor.defined() && tensor.device().type() == c10::kPrivateUse1;
 }
 
 std::string describe(const at::Tensor& tensor) {

@@ -53,7 +53,7 @@ struct SpyreHooks final : at::PrivateUse1HooksInterface {
   }
 };
 
-const bool registered = [] {
+const bool hooks_registered = [] {
   at::RegisterPrivateUse1HooksInterface(new SpyreHooks);
   return true;
 }();

@@ -112,7 +112,7 @@ class PinnedAllocator final : public at::HostAllocator {
 };
 
 /// What `torch.accelerator` asks for statistics and to empty the cache.
-const bool registered = [] {
+const bool pinned_memory_registered = [] {
   at::setHostAllocator(c10::kPrivateUse1, &PinnedAllocator::instance());
   return true;
 }();

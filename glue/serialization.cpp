@@ -83,7 +83,7 @@ void load_layout(const at::Tensor& tensor, Metadata& metadata) {
   write_logical_elements(*context_of(storage), bytes);
 }
 
-const bool registered = [] {
+const bool serialization_registered = [] {
   torch::jit::TensorBackendMetaRegistry(c10::kPrivateUse1, save_layout, load_layout);
   return true;
 }();

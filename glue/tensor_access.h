@@ -12,6 +12,11 @@
 
 namespace spyre::glue {
 
+/// On the card; no for an undefined tensor.
+inline bool is_spyre(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.device().type() == c10::kPrivateUse1;
+}
+
 /// A Spyre tensor, resolved to what pack and unpack need.
 struct TensorAccess {
   MemoryRef memory;

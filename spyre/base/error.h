@@ -48,6 +48,13 @@ struct Error {
   std::string to_string() const;
 };
 
+inline Error invalid(std::string text) {
+  return Error(ErrorKind::kInvalidArgument, std::move(text));
+}
+inline Error unsupported(std::string text) {
+  return Error(ErrorKind::kUnsupported, std::move(text));
+}
+
 /// We broke our own rule. Never caused by user input alone.
 class InternalError : public std::logic_error {
  public:

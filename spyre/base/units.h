@@ -58,6 +58,10 @@ constexpr Bytes gibibytes(int64_t n) {
 constexpr int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
+/// Towards minus infinity, as `/` is not; `d` is positive.
+constexpr int64_t floor_quotient(int64_t a, int64_t d) {
+  return a / d - (a % d < 0 ? 1 : 0);
+}
 constexpr int64_t round_up(int64_t a, int64_t multiple) {
   return ceil_div(a, multiple) * multiple;
 }

@@ -14,10 +14,6 @@ namespace {
 constexpr int64_t kEndless = std::numeric_limits<int64_t>::max();
 constexpr int kMostCuts = 64;
 
-Error unsupported(std::string message) {
-  return Error(ErrorKind::kUnsupported, std::move(message));
-}
-
 // constant + sum of coefficient * digit (+ coefficient * index value).
 struct Linear {
   int64_t constant = 0;

@@ -5,17 +5,10 @@
 #include <algorithm>
 #include <functional>
 
+#include "spyre/base/units.h"
 #include "spyre/graph/lexer.h"
 
 namespace spyre {
-namespace {
-
-int64_t floor_quotient(int64_t a, int64_t d) {
-  const int64_t q = a / d;
-  return a % d < 0 ? q - 1 : q;
-}
-
-}  // namespace
 
 Expr::Expr() = default;
 Expr::Expr(const Expr&) = default;

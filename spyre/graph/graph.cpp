@@ -93,11 +93,13 @@ HostType result_type(std::string_view op, const std::vector<HostType>& operands)
   return best;
 }
 
-namespace {
-
-int64_t floor_quotient(int64_t a, int64_t d) {
-  return a / d - (a % d < 0 ? 1 : 0);
+Expr row_major(const std::vector<Loop>& loops) {
+  Expr index;
+  for (const Loop& loop : loops) index = loop.extent * index + Expr::symbol(loop.name);
+  return index;
 }
+
+namespace {
 
 using Ranges = std::map<std::string, int64_t, std::less<>>;
 

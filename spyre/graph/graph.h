@@ -89,6 +89,9 @@ struct Loop {
   friend bool operator==(const Loop&, const Loop&) = default;
 };
 
+/// The element of a contiguous buffer with one dimension a loop, the last one innermost.
+Expr row_major(const std::vector<Loop>& loops);
+
 /// One step of a body. Its value is `v<position>`; `operands` are positions of earlier ones.
 struct Instruction {
   /// load, constant, index, to_dtype, reduce.<kind>, or the name of a pointwise operation.

@@ -12,10 +12,6 @@
 namespace spyre {
 namespace {
 
-Error unsupported(std::string message) {
-  return Error(ErrorKind::kUnsupported, std::move(message));
-}
-
 // The rules of one op; operands left out are null.
 class StickRules {
  public:

@@ -7,11 +7,13 @@
 #include <vector>
 
 #include "spyre/layout/small_float.h"
+#include "spyre/layout/test_layouts.h"
 
 namespace spyre {
 namespace {
 
 using enum DataFormat;
+using namespace test;  // NOLINT: test support of this layer
 
 /// Runs the reference and every instruction set this processor has over the same elements; all must agree.
 template <typename Dst, typename Src>
@@ -34,11 +36,6 @@ void expect_all_targets_agree(HostType host, DataFormat device, Direction direct
     }
   }
 }
-
-constexpr auto kIn = Direction::kHostToDevice;
-constexpr auto kOut = Direction::kDeviceToHost;
-constexpr auto kVendor = Sen169Policy::kVendor;
-constexpr auto kPublished = Sen169Policy::kPublished;
 
 std::vector<uint16_t> all_16_bit_codes() {
   std::vector<uint16_t> codes(0x10000);

@@ -12,15 +12,15 @@
 #include <utility>
 #include <vector>
 
+#include "spyre/layout/test_layouts.h"
+
 namespace spyre {
 namespace {
 
 using enum DataFormat;
+using namespace test;  // NOLINT: test support of this layer
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-constexpr auto kIn = Direction::kHostToDevice;
-constexpr auto kOut = Direction::kDeviceToHost;
 
 template <typename Dst, typename Src>
 std::pair<int64_t, std::vector<Dst>> run(const Convert& convert, const std::vector<Src>& src) {
@@ -346,13 +346,13 @@ std::vector<std::byte> random_elements(const Convert& convert, int64_t n, std::m
   return src;
 }
 
-constexpr unsigned kSeed = 169;
+constexpr unsigned kRunsSeed = 169;
 constexpr auto kUntouched = std::byte{0xA5};
 
 TEST(ConvertRuns, RaggedEndsAndOddAddressesGiveTheReferenceAndTouchNothingElse) {
-  std::mt19937 random(kSeed);
+  std::mt19937 random(kRunsSeed);
   for (const Pair& pair : all_conversions()) {
-    SCOPED_TRACE(pair.name + ", seed " + std::to_string(kSeed));
+    SCOPED_TRACE(pair.name + ", seed " + std::to_string(kRunsSeed));
     const int dst_bytes = pair.fast.dst_bytes();
     const auto src = random_elements(pair.reference, 201, random);
     std::vector<std::byte> expected(static_cast<size_t>(201 * dst_bytes));
@@ -372,10 +372,10 @@ TEST(ConvertRuns, RaggedEndsAndOddAddressesGiveTheReferenceAndTouchNothingElse) 
 }
 
 TEST(ConvertRuns, StridesOnEitherSideGiveTheDenseResultAndLeaveTheGapsAlone) {
-  std::mt19937 random(kSeed);
+  std::mt19937 random(kRunsSeed);
   constexpr int64_t kCount = 600;  // more than two blocks of the gather buffer, and ragged
   for (const Pair& pair : all_conversions()) {
-    SCOPED_TRACE(pair.name + ", seed " + std::to_string(kSeed));
+    SCOPED_TRACE(pair.name + ", seed " + std::to_string(kRunsSeed));
     const int64_t src_bytes = pair.fast.src_bytes(), dst_bytes = pair.fast.dst_bytes();
     const auto src = random_elements(pair.reference, kCount, random);
     std::vector<std::byte> expected(static_cast<size_t>(kCount * dst_bytes));

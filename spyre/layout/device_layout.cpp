@@ -12,10 +12,6 @@ namespace {
 
 constexpr int64_t kMadeUp = -1;  ///< a slot, or a stride, with no host axis behind it
 
-Error invalid(std::string text) {
-  return Error(ErrorKind::kInvalidArgument, std::move(text));
-}
-
 Status check_order(std::span<const int64_t> order, int64_t rank) {
   const bool sparse = static_cast<int64_t>(order.size()) == rank + 1;
   if (!sparse && static_cast<int64_t>(order.size()) != rank) {

@@ -6,18 +6,15 @@
 #include <string>
 #include <unordered_set>
 
+#include "spyre/layout/test_layouts.h"
+
 namespace spyre {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using Ints = std::vector<int64_t>;
+using namespace test;  // NOLINT: test support of this layer
 
-constexpr DataFormat kDl16 = DataFormat::SEN169_FP16;
-
-DeviceLayout standard(const Ints& size, DataFormat format = kDl16) {
-  return DeviceLayout::standard(size, format).value();
-}
 DeviceLayout ordered(const Ints& size, const Ints& order) {
   return DeviceLayout::ordered(size, contiguous_strides(size), kDl16, order).value();
 }

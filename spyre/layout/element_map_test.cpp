@@ -5,14 +5,14 @@
 
 #include <vector>
 
+#include "spyre/layout/test_layouts.h"
+
 namespace spyre {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using Ints = std::vector<int64_t>;
-
-constexpr DataFormat kDl16 = DataFormat::SEN169_FP16;
+using namespace test;  // NOLINT: test support of this layer
 
 ElementMap map_of(const DeviceLayout& layout) {
   return ElementMap::of(layout).value();

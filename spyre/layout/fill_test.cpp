@@ -6,10 +6,13 @@
 #include <cstring>
 #include <limits>
 
+#include "spyre/layout/test_layouts.h"
+
 namespace spyre {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+using namespace test;  // NOLINT: test support of this layer
+
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 template <typename T>

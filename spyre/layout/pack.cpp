@@ -20,10 +20,6 @@ namespace {
 constexpr int64_t kZeroGrain = 1 << 20;     ///< bytes a thread zeroes at least
 constexpr int64_t kElementGrain = 1 << 12;  ///< elements a thread places one by one at least
 
-Error invalid(std::string text) {
-  return Error(ErrorKind::kInvalidArgument, std::move(text));
-}
-
 bool shows_an_element_twice(std::span<const int64_t> sizes, std::span<const int64_t> strides) {
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] > 1 && strides[i] == 0) {

@@ -10,13 +10,14 @@
 #include "spyre/base/text.h"
 #include "spyre/base/thread_pool.h"
 #include "spyre/layout/element_map.h"
+#include "spyre/layout/test_layouts.h"
 
 namespace spyre {
 namespace {
 
 using testing::Each;
 using testing::HasSubstr;
-using Ints = std::vector<int64_t>;
+using namespace test;  // NOLINT: test support of this layer
 using ByteVector = std::vector<std::byte>;
 
 constexpr std::byte kPoison{0xA5};
@@ -130,10 +131,6 @@ void expect_as_judged(const DeviceLayout& layout, const ViewGeometry& view, cons
     ASSERT_TRUE(unpacked.ok()) << unpacked.error().to_string();
     ASSERT_EQ(back, judged_unpack(blank, image, type, host_strides, layout, view));
   }
-}
-
-DeviceLayout standard(const Ints& size, DataFormat format = DataFormat::SEN169_FP16) {
-  return DeviceLayout::standard(size, format).value();
 }
 
 std::vector<uint16_t> codes(const ByteVector& image) {

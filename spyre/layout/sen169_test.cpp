@@ -8,13 +8,12 @@
 #include <limits>
 
 #include "spyre/layout/small_float.h"
+#include "spyre/layout/test_layouts.h"
 
 namespace spyre {
 namespace {
 
-constexpr auto kVendor = Sen169Policy::kVendor;
-constexpr auto kPublished = Sen169Policy::kPublished;
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+using namespace test;  // NOLINT: test support of this layer
 
 // The judge: the value of a code by its definition. 0x7FFF gets the value it would have if it were a number.
 double value_of(int code) {

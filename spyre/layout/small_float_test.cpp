@@ -6,8 +6,12 @@
 #include <limits>
 #include <string>
 
+#include "spyre/layout/test_layouts.h"
+
 namespace spyre {
 namespace {
+
+using namespace test;  // NOLINT: test support of this layer
 
 // The judge: a value by its definition, computed with ldexp, and rounding by looking at both neighbours.
 double value_of(uint32_t magnitude, int fraction_bits, int bias) {
@@ -63,7 +67,6 @@ TEST(SmallFloat, MidpointsGoToTheEvenNeighbourAndTheirNeighboursToTheNearest) {
 }
 
 TEST(SmallFloat, SignsZerosInfinitiesAndNans) {
-  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(fp16_from_fp32(-0.0f), 0x8000);
   EXPECT_EQ(fp16_from_fp32(-1.0f), 0xBC00);
   EXPECT_EQ(fp16_from_fp32(-INFINITY), 0xFC00);

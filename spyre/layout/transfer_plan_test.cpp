@@ -9,6 +9,7 @@
 
 #include "spyre/base/text.h"
 #include "spyre/layout/data_conversion_info.h"
+#include "spyre/layout/test_layouts.h"
 
 namespace spyre {
 
@@ -21,9 +22,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using Ints = std::vector<int64_t>;
-
-constexpr DataFormat kDl16 = DataFormat::SEN169_FP16;
+using namespace test;  // NOLINT: test support of this layer
 
 /// Every (host offset, device offset) that the nests visit, in any order.
 std::multimap<int64_t, int64_t> visited(const std::vector<Nest>& nests) {

@@ -14,7 +14,7 @@ std::string joined(const Range& range, Print&& print) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {
     if (c == '\'' || c == '\\') out += '\\';
@@ -24,7 +24,7 @@ std::string quoted(std::string_view text) {
 }
 
 std::string quoted_list(const std::vector<std::string>& items) {
-  return "[" + joined(items, quoted) + "]";
+  return "[" + joined(items, in_quotes) + "]";
 }
 
 std::string bound_text(const SymbolBound& bound) {
@@ -78,7 +78,7 @@ std::string handle_text(const DebugHandle& h) {
   return fmt::format(
       "{{id: {}, source: ({}, {}, {}, {}, {}), aten_op: {}, ir_chain: {}, fused_from: {}, "
       "transform_history: {}}}",
-      h.id, quoted(h.file), h.start_line, h.start_col, h.end_line, h.end_col, quoted(h.aten_op),
+      h.id, in_quotes(h.file), h.start_line, h.start_col, h.end_line, h.end_col, in_quotes(h.aten_op),
       quoted_list(h.ir_chain), quoted_list(h.fused_from), quoted_list(h.transform_history));
 }
 

@@ -140,7 +140,7 @@ Status assign(Graph& graph, const LayoutSearchOptions& options, WovenResults wov
 }
 
 // Which values of a graph get rows of whole sticks.
-struct WholeRows {
+struct WayToWholeRows {
   std::optional<RowsOf> widened;
   bool narrowed = false, inputs = false;
   Columns columns = Columns::kToo;
@@ -153,9 +153,9 @@ bool multiplies(const Graph& graph) {
 }
 
 // The ways to give rows of whole sticks to a graph that has others, fewest copies first.
-std::vector<WholeRows> ways_to_make_rows_whole(const Graph& graph, Weaving weaving) {
+std::vector<WayToWholeRows> ways_to_make_rows_whole(const Graph& graph, Weaving weaving) {
   const bool narrowed = narrows_ragged_rows(graph);
-  std::vector<WholeRows> ways;
+  std::vector<WayToWholeRows> ways;
   if (narrowed && multiplies(graph)) {
     for (const auto& operands : std::vector<std::vector<size_t>>{{0}, {1}, {0, 1}})
       ways.push_back({.multiplied = operands});
@@ -176,7 +176,7 @@ std::vector<WholeRows> ways_to_make_rows_whole(const Graph& graph, Weaving weavi
 
 // Tries a graph as it is, then with whole rows where it converts ragged ones.
 Status assign_rows(Graph& graph, const LayoutSearchOptions& options, Weaving weaving) {
-  const std::vector<WholeRows> ways = ways_to_make_rows_whole(graph, weaving);
+  const std::vector<WayToWholeRows> ways = ways_to_make_rows_whole(graph, weaving);
   if (ways.empty()) return assign(graph, options, WovenResults::kAny, weaving);
   // What is made of 32-bit floats goes on beside them, and widens back into their order only if it is woven.
   const bool floats = std::any_of(graph.buffers.begin(), graph.buffers.end(), [](const Buffer& buffer) {
@@ -185,7 +185,7 @@ Status assign_rows(Graph& graph, const LayoutSearchOptions& options, Weaving wea
   const WovenResults woven = floats ? WovenResults::kAny : WovenResults::kWholeSticks;
   // Each attempt moves more, or leaves more to the reader, than the one before.
   if (assign(graph, options, woven, weaving).ok()) return Status();
-  for (const WholeRows& way : ways) {
+  for (const WayToWholeRows& way : ways) {
     Graph whole = graph;
     if (way.widened) make_widened_rows_whole(whole, *way.widened);
     for (const size_t operand : way.multiplied) make_multiplied_rows_whole(whole, operand);

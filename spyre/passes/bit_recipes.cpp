@@ -15,7 +15,7 @@ using namespace integer_steps;
 constexpr int kBits = 32, kDigitBits = 16;
 
 // 2^k of whole numbers 0 <= k <= 16 in fp32. exp is right to a millionth, so the nearest whole number is the power.
-Operand power_of_two(OpEmitter& emit, const Operand& k) {
+Operand whole_power_of_two(OpEmitter& emit, const Operand& k) {
   const Operand near = emit.op("exp", {emit.op("mul", {k, number(emit, std::numbers::ln2)})});
   return emit.op("floor", {emit.op("add", {near, number(emit, 0.5)})});
 }
@@ -42,12 +42,12 @@ Operand shifted_right(OpEmitter& emit, Operand x, int bits) {
   return x;
 }
 
-Operand power(OpEmitter& emit, int bits) {
+Operand bit_value(OpEmitter& emit, int bits) {
   return integer(emit, bits == kBits - 1 ? -0x1p31 : std::exp2(bits));
 }
 
 Operand shifted_left(OpEmitter& emit, const Operand& x, int bits) {
-  return product(emit, x, power(emit, bits));
+  return product(emit, x, bit_value(emit, bits));
 }
 
 // x mod 2^bits, as a number of 32 bits.
@@ -90,7 +90,7 @@ Operand bits_of(OpEmitter& emit, const Operand& digit, const Operand& powers) {
 
 Operand common_bits(OpEmitter& emit, const Operand& x, const Operand& y) {
   const std::string loop = emit.add_loop("bit", kDigitBits);
-  const Operand powers = power_of_two(emit, emit.ramp(Expr::symbol(loop), HostType::kFloat32).value());
+  const Operand powers = whole_power_of_two(emit, emit.ramp(Expr::symbol(loop), HostType::kFloat32).value());
   const Digits a = digits_of(emit, x), b = digits_of(emit, y);
   const auto common = [&](const Operand& digit_a, const Operand& digit_b) {
     const Operand both = emit.op("mul", {bits_of(emit, digit_a, powers), bits_of(emit, digit_b, powers)});
@@ -132,7 +132,7 @@ struct Factors {
 };
 Factors factors_of(OpEmitter& emit, const Operand& bits) {
   const Operand first = emit.op("minimum", {bits, number(emit, kDigitBits)});
-  return {power_of_two(emit, first), power_of_two(emit, emit.op("sub", {bits, first}))};
+  return {whole_power_of_two(emit, first), whole_power_of_two(emit, emit.op("sub", {bits, first}))};
 }
 
 Operand shift(OpEmitter& emit, const Operand& x, const Operand& by, bool left) {

@@ -16,9 +16,9 @@ enum class Reach { kAlone, kVector, kAll };
 // Nodes that one move may take along. What lies further away has moves of its own.
 constexpr size_t kMostCarried = 16;
 
-class Search {
+class PlanSearch {
  public:
-  Search(const Graph& graph, const GraphAccess& access, const CoOptimizeOptions& options)
+  PlanSearch(const Graph& graph, const GraphAccess& access, const CoOptimizeOptions& options)
       : graph_(graph),
         access_(access),
         options_(options),
@@ -243,7 +243,7 @@ Result<CoOptimizeReport> co_optimize(Graph& graph, const CoOptimizeOptions& opti
   SPYRE_ASSIGN_OR_RETURN(const GraphAccess access, access_of(graph));
   // Sizes that fit together may still find no place together; with less room to count on they do.
   Graph best = graph;
-  Search search(graph, access, options);
+  PlanSearch search(graph, access, options);
   for (const double room : {1.0, 0.85, 0.7}) {
     search.run(static_cast<int64_t>(static_cast<double>(options.scratchpad.capacity.count()) * room));
     Graph divided = graph;

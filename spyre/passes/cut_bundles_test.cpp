@@ -8,6 +8,8 @@
 namespace spyre {
 namespace {
 
+using test::entry;
+
 using testing::ElementsAre;
 
 // m, d, e, s, y: max, subtract, exponential, sum, divide.
@@ -21,13 +23,6 @@ std::vector<int64_t> bundles_of(const Graph& graph) {
   std::vector<int64_t> bundles;
   for (const Node& node : graph.nodes) bundles.push_back(node.bundle);
   return bundles;
-}
-
-const ScratchpadPlan::Entry& entry(const ScratchpadPlan& plan, std::string_view buffer) {
-  for (const ScratchpadPlan::Entry& e : plan.entries) {
-    if (e.buffer == buffer) return e;
-  }
-  throw std::out_of_range(std::string(buffer));
 }
 
 TEST(CutBundles, CountsOperationsAndLeavesTheRestToTheLast) {

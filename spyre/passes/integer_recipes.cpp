@@ -44,7 +44,7 @@ Operand extreme_of_two(OpEmitter& emit, std::string_view comparison, const Opera
   return chosen(emit, indicator(emit, comparison, x, y), x, y);
 }
 
-Operand power(OpEmitter& emit, const Operand& x, int64_t exponent) {
+Operand repeated_product(OpEmitter& emit, const Operand& x, int64_t exponent) {
   Operand result = exponent % 2 == 1 ? x : integer(emit, 1), square = x;
   for (exponent /= 2; exponent > 0; exponent /= 2) {
     square = product(emit, square, square);
@@ -178,7 +178,7 @@ std::optional<Operand> integer_op(OpEmitter& emit, std::string_view op,
   if (std::optional<Operand> bits = bit_op(emit, op, operands)) return bits;
   const bool whole =
       op == "pow" && operands[1].is_constant() && operands[1].value >= 0 && operands[1].value <= 64;
-  if (whole) return power(emit, x, static_cast<int64_t>(operands[1].value));
+  if (whole) return repeated_product(emit, x, static_cast<int64_t>(operands[1].value));
   const size_t first = op == "where" ? 1 : 0;
   const bool small = std::all_of(operands.begin() + static_cast<std::ptrdiff_t>(first), operands.end(),
                                  [&](const Operand& o) { return emit.is_exact_float(o); });

@@ -228,15 +228,15 @@ struct Step {
 };
 
 // A layout that a buffer has, or that a copy of it was made in.
-struct Held {
+struct HeldLayout {
   BufferId buffer;
   bool copy;
   int layout;
-  friend auto operator<=>(const Held&, const Held&) = default;
+  friend auto operator<=>(const HeldLayout&, const HeldLayout&) = default;
 };
 
 // What later nodes may still ask for, in ascending order. Not the layouts of inputs, which nobody chooses.
-using Live = std::vector<Held>;
+using Live = std::vector<HeldLayout>;
 
 struct State {
   int64_t cost = 0;
@@ -288,14 +288,14 @@ class BeamSearch {
   // The layout that a buffer has: an input's, or what was chosen when an earlier node began to fill it.
   std::optional<int> layout_of(const State& state, BufferId id) const {
     if (graph_.buffers[static_cast<size_t>(id)].is_input) return 0;
-    const auto found = std::lower_bound(state.live.begin(), state.live.end(), Held{id, false, 0});
+    const auto found = std::lower_bound(state.live.begin(), state.live.end(), HeldLayout{id, false, 0});
     if (found == state.live.end() || found->buffer != id || found->copy) return std::nullopt;
     return found->layout;
   }
 
   static std::vector<int> copies_of(const State& state, BufferId id) {
     std::vector<int> copies;
-    auto held = std::lower_bound(state.live.begin(), state.live.end(), Held{id, true, 0});
+    auto held = std::lower_bound(state.live.begin(), state.live.end(), HeldLayout{id, true, 0});
     for (; held != state.live.end() && held->buffer == id; ++held) copies.push_back(held->layout);
     return copies;
   }
@@ -371,7 +371,7 @@ class BeamSearch {
       if (!constant && read_as[i] != layout_of(before, id).value_or(0))
         live.push_back({id, true, read_as[i]});
     }
-    std::erase_if(live, [&](const Held& held) {
+    std::erase_if(live, [&](const HeldLayout& held) {
       return last_use_[static_cast<size_t>(held.buffer)] <= node || held.buffer == output;
     });
     const bool chosen = !graph_.buffers[static_cast<size_t>(output)].is_input;

@@ -28,16 +28,6 @@ HostType host_type_of(Held held, HostType named) {
   return named;
 }
 
-Expr row_major(const std::vector<Loop>& loops) {
-  Expr index;
-  int64_t stride = 1;
-  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
-    index = index + stride * Expr::symbol(loop->name);
-    stride *= loop->extent;
-  }
-  return index;
-}
-
 }  // namespace
 
 Held held_as(HostType type) {

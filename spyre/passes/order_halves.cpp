@@ -65,12 +65,6 @@ std::vector<Loop> joined(std::vector<Loop> first, const std::vector<Loop>& then)
   return first;
 }
 
-Expr row_major(const std::vector<Loop>& loops) {
-  Expr index;
-  for (const Loop& loop : loops) index = loop.extent * index + Expr::symbol(loop.name);
-  return index;
-}
-
 BufferId add_local(Graph& graph, const std::string& name, const std::vector<Loop>& loops) {
   Buffer buffer{.name = name, .dtype = HostType::kFloat16};
   for (const Loop& loop : loops) buffer.size.push_back(loop.extent);

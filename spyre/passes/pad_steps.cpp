@@ -14,7 +14,7 @@ namespace spyre {
 namespace {
 
 // A window of more parts is left to others: each part is an operation.
-constexpr int64_t kMostParts = 32;
+constexpr int64_t kMostWindowParts = 32;
 
 // Dimensions of a buffer that lies whole in its memory, the one that steps furthest first.
 struct Dims {
@@ -100,7 +100,7 @@ std::optional<Overlap> overlap_in(const Graph& graph, const Node& node) {
             std::tie(other_step, other->extent, other->name) > std::tie(step, loop->extent, loop->name);
         const int64_t inside = (other_step - 1) / step + 1;
         const int64_t parts = ceil_div(loop->extent, inside);
-        if (other_dim == dim && further && parts > 1 && parts <= kMostParts && !loop->reduced)
+        if (other_dim == dim && further && parts > 1 && parts <= kMostWindowParts && !loop->reduced)
           return Overlap{loop->name, loop->extent, inside};
       }
     }

@@ -9,14 +9,10 @@
 namespace spyre {
 namespace {
 
-using ::testing::StartsWith;
+using test::entry;
+using test::kTensor;
 
-const ScratchpadPlan::Entry& entry(const ScratchpadPlan& plan, std::string_view name) {
-  const auto found =
-      std::find_if(plan.entries.begin(), plan.entries.end(), [&](const auto& e) { return e.buffer == name; });
-  if (found == plan.entries.end()) throw std::runtime_error("no buffer " + std::string(name));
-  return *found;
-}
+using ::testing::StartsWith;
 
 std::optional<BufferPlace> place_of(const Graph& graph, std::string_view name) {
   return graph.buffers[static_cast<size_t>(graph.find(name).value())].place;
@@ -188,8 +184,6 @@ TEST(PlanScratchpad, TheBoundKnowsWhatNeverFits) {
   EXPECT_GE(plan.most_saved(), plan.saved());
   EXPECT_LT(plan.most_saved(), plan.at_stake());
 }
-
-constexpr Bytes kTensor{64 * 128};  // of the graphs that rest
 
 TEST(Eviction, AnInputIsFetchedTwiceWhenThatLeavesRoomBetween) {
   Graph graph = test::divided(test::rests_once(), 1);

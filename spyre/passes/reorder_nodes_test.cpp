@@ -8,10 +8,9 @@
 namespace spyre {
 namespace {
 
+using test::kTensor;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-constexpr Bytes kTensor{64 * 128};
 
 std::vector<std::string> names(const Graph& graph) {
   std::vector<std::string> names;

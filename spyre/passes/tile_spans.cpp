@@ -15,7 +15,7 @@
 namespace spyre {
 namespace {
 
-constexpr int64_t kMostParts = 64;
+constexpr int64_t kMostSpanParts = 64;
 
 bool may_reach_far(const Graph& graph, const Node& node) {
   const std::vector<const DeviceLayout*> layouts = operand_layouts(graph, node);
@@ -141,7 +141,7 @@ std::optional<std::vector<Node>> within_reach(Graph& graph, const Node& node, in
   if (!op.ok()) return std::nullopt;
   const Result<std::vector<AxisFacts>> facts = axis_facts(division_problem(graph, node, op.value(), cores));
   if (!facts.ok()) return std::nullopt;
-  for (int64_t parts = 1; parts <= kMostParts; ++parts) {
+  for (int64_t parts = 1; parts <= kMostSpanParts; ++parts) {
     for (const AxisFacts& axis : facts.value()) {
       const bool known = std::any_of(node.loops.begin(), node.loops.end(), [&](const Loop& loop) {
         return loop.name == axis.name && !loop.reduced;

@@ -18,7 +18,7 @@ int64_t in_stick() {
 }
 
 // The loop along the rows that a node touches, if they end inside a stick; else -1.
-int ragged_loop(const Node& node, const Access& access) {
+int ragged_row(const Node& node, const Access& access) {
   int row = -1;
   int64_t step = 0;
   for (const ExprTerm& term : access.index.terms()) {
@@ -32,9 +32,9 @@ int ragged_loop(const Node& node, const Access& access) {
   return row >= 0 && node.loops[static_cast<size_t>(row)].extent % in_stick() != 0 ? row : -1;
 }
 
-int ragged_loop(const Node& node, std::string_view conversion, RowsOf rows) {
+int ragged_row(const Node& node, std::string_view conversion, RowsOf rows) {
   const DeviceOp op = device_op(node);
-  return op.op == conversion ? ragged_loop(node, rows == RowsOf::kSource ? op.inputs[0] : op.output) : -1;
+  return op.op == conversion ? ragged_row(node, rows == RowsOf::kSource ? op.inputs[0] : op.output) : -1;
 }
 
 bool is_woven_input(const Graph& graph, const Access& access) {
@@ -44,28 +44,28 @@ bool is_woven_input(const Graph& graph, const Access& access) {
 }
 
 // The loop along the sticks of a woven input, if they end inside one; else -1. Its sticks may run along any dimension.
-int woven_ragged_loop(const Graph& graph, const Node& node, const Access& access) {
+int woven_ragged_row(const Graph& graph, const Node& node, const Access& access) {
   if (!is_woven_input(graph, access)) return -1;
   const int64_t stick = graph.buffers[static_cast<size_t>(access.buffer)].layout->stride_map.back();
   for (size_t i = 0; i < node.loops.size(); ++i) {
     if (access.index.coefficient(node.loops[i].name) != stick || node.loops[i].extent == 1) continue;
     return node.loops[i].extent % in_stick() != 0 ? static_cast<int>(i) : -1;
   }
-  return ragged_loop(node, access);
+  return ragged_row(node, access);
 }
 
 bool converts_ragged_rows(const Graph& graph, std::string_view conversion, RowsOf rows) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(),
-                     [&](const Node& node) { return ragged_loop(node, conversion, rows) >= 0; });
+                     [&](const Node& node) { return ragged_row(node, conversion, rows) >= 0; });
 }
 
 // A buffer over the loops of a node with the loop `row` innermost, in whole sticks, and where the node is in
 // it.
-struct WholeRows {
+struct WholeBuffer {
   Buffer buffer;
   Expr index;
 
-  WholeRows(const Node& node, const Buffer& ragged, int row) {
+  WholeBuffer(const Node& node, const Buffer& ragged, int row) {
     buffer = {.name = ragged.name + "_whole", .dtype = ragged.dtype};
     const int64_t extent = node.loops[static_cast<size_t>(row)].extent;
     buffer.storage = round_up(extent, in_stick());
@@ -93,14 +93,14 @@ void replace_conversions(Graph& graph, std::string_view conversion, RowsOf rows,
   std::vector<Node> nodes = std::move(graph.nodes);
   graph.nodes.clear();
   for (Node& node : nodes) {
-    const int row = ragged_loop(node, conversion, rows);
+    const int row = ragged_row(node, conversion, rows);
     if (row < 0 || !chosen(node.target)) {
       graph.nodes.push_back(std::move(node));
       continue;
     }
     const DeviceOp op = device_op(node);
     const Access halves = op.op == kNarrow ? op.output : op.inputs[0];
-    WholeRows whole(node, graph.buffers[static_cast<size_t>(halves.buffer)], row);
+    WholeBuffer whole(node, graph.buffers[static_cast<size_t>(halves.buffer)], row);
     const BufferId id = graph.add_buffer(std::move(whole.buffer));
     write(std::move(node), op, Access{id, whole.index});
   }
@@ -189,7 +189,7 @@ bool reads_woven_ragged_rows(const Graph& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
     const DeviceOp op = device_op(node);
     return std::any_of(op.inputs.begin(), op.inputs.end(),
-                       [&](const Access& input) { return woven_ragged_loop(graph, node, input) >= 0; });
+                       [&](const Access& input) { return woven_ragged_row(graph, node, input) >= 0; });
   });
 }
 
@@ -200,7 +200,7 @@ void make_woven_inputs_whole(Graph& graph) {
     DeviceOp op = device_op(node);
     const HostType made = graph.buffers[static_cast<size_t>(op.output.buffer)].dtype;
     for (Access& input : op.inputs) {
-      if (woven_ragged_loop(graph, node, input) < 0) continue;
+      if (woven_ragged_row(graph, node, input) < 0) continue;
       const std::set<std::string> walked = input.index.symbols();
       Node copy{.name = node.name + "_whole", .loops = {}, .aten = node.aten, .source = node.source};
       for (Loop loop : node.loops) {
@@ -209,7 +209,7 @@ void make_woven_inputs_whole(Graph& graph) {
       }
       const Buffer& source = graph.buffers[static_cast<size_t>(input.buffer)];
       const HostType dtype = source.dtype;
-      WholeRows whole(copy, source, woven_ragged_loop(graph, copy, input));
+      WholeBuffer whole(copy, source, woven_ragged_row(graph, copy, input));
       const Access target{graph.add_buffer(std::move(whole.buffer)), whole.index};
       set_device_op(graph, copy,
                     {.op = "identity", .inputs = {std::exchange(input, target)}, .output = target}, dtype);

@@ -5,12 +5,12 @@
 #include <cmath>
 #include <vector>
 
+#include "spyre/passes/integer_steps.h"
+
 namespace spyre {
 namespace {
 
-Operand number(OpEmitter& emit, double value) {
-  return emit.constant(value, HostType::kFloat32);
-}
+using integer_steps::number;
 
 // The power of two that brings a row (or column) to the upper end of the 16-bit range, which reaches from 2^-31 to 2^33.
 struct Scale {
@@ -104,11 +104,11 @@ constexpr double kDigit = 256;
 // The largest magnitude of a digit: half of 256, and one more where a 32-bit integer was rounded on its way to fp32.
 constexpr double kMostOfDigit = kDigit / 2 + 1;
 
-struct Digits {
+struct DigitPair {
   Operand high, low;  // fp32; the value is base * high + low
 };
 
-Digits digits_of(OpEmitter& emit, const Operand& integer, double base) {
+DigitPair digit_pair_of(OpEmitter& emit, const Operand& integer, double base) {
   const Operand ratio = emit.op("mul", {emit.hold(integer, Held::kFp32), number(emit, 1 / base)});
   const Operand high = emit.op("floor", {emit.op("add", {ratio, number(emit, 0.5)})});
   const Operand whole = emit.op(
@@ -117,7 +117,7 @@ Digits digits_of(OpEmitter& emit, const Operand& integer, double base) {
 }
 
 // In 16 bits, the lowest first; as few as hold what the operand is known not to exceed.
-std::vector<Operand> digits_of(OpEmitter& emit, const Operand& integer) {
+std::vector<Operand> short_digits_of(OpEmitter& emit, const Operand& integer) {
   const auto pair = [&](const Operand& x) {
     const Operand ratio = emit.op("mul", {x, number(emit, 1 / kDigit)});
     const Operand high = emit.op("floor", {emit.op("add", {ratio, number(emit, 0.5)})});
@@ -126,7 +126,7 @@ std::vector<Operand> digits_of(OpEmitter& emit, const Operand& integer) {
   };
   if (integer.most <= kMostOfDigit) return {emit.hold(emit.hold(integer, Held::kFp32), Held::kFp16)};
   if (integer.most <= kDigit * kDigit / 2) return pair(emit.hold(integer, Held::kFp32));
-  const Digits halves = digits_of(emit, integer, kDigit * kDigit);
+  const DigitPair halves = digit_pair_of(emit, integer, kDigit * kDigit);
   std::vector<Operand> digits = pair(halves.low);
   for (Operand& digit : pair(halves.high)) digits.push_back(std::move(digit));
   return digits;
@@ -142,7 +142,7 @@ Result<Operand> integer_product(OpEmitter& emit, const Operand& x, const Operand
     return emit.refuse(fmt::format("a matmul that sums {} products of integers; {:.0f} are exact",
                                    emit.extent(loop), std::floor(kExact / kMostOfDigit / kMostOfDigit)));
   }
-  const std::vector<Operand> left = digits_of(emit, x), right = digits_of(emit, w);
+  const std::vector<Operand> left = short_digits_of(emit, x), right = short_digits_of(emit, w);
   std::optional<Operand> sum;
   for (size_t i = 0; i < left.size(); ++i) {
     for (size_t j = 0; j < right.size() && i + j < kDigits; ++j) {

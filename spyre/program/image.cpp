@@ -8,7 +8,7 @@ namespace spyre::program {
 namespace {
 
 constexpr std::string_view kMagic = "SPYREIMG";
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kImageVersion = 1;
 constexpr int64_t kHeaderBytes = 32;
 constexpr int64_t kEntryBytes = 20;
 constexpr uint32_t kMaxNameBytes = 4096;
@@ -43,8 +43,8 @@ Result<int64_t> image_bytes(std::span<const std::byte> memory) {
   if (std::memcmp(memory.data(), kMagic.data(), kMagic.size()) != 0) {
     return refuse("magic", fmt::format("{:#018x}", number_at<uint64_t>(memory, 0)), std::string(kMagic));
   }
-  if (const auto version = number_at<uint32_t>(memory, 8); version != kVersion) {
-    return refuse("version", std::to_string(version), std::to_string(kVersion), ErrorKind::kUnsupported);
+  if (const auto version = number_at<uint32_t>(memory, 8); version != kImageVersion) {
+    return refuse("version", std::to_string(version), std::to_string(kImageVersion), ErrorKind::kUnsupported);
   }
   const auto size = number_at<uint64_t>(memory, 24);
   if (size < static_cast<uint64_t>(kHeaderBytes) || size > memory.size()) {

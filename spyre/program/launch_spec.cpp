@@ -8,7 +8,7 @@
 namespace spyre::program {
 namespace {
 
-constexpr int64_t kVersion = 1;
+constexpr int64_t kSpecVersion = 1;
 constexpr size_t kMaxArgs = 4096;
 
 Status read_layout(const Field& field, LaunchArg& arg) {
@@ -125,8 +125,9 @@ Result<LaunchSpec> read_launch_spec(const Json& json, const std::string& file) {
   const Field root(file, "", &json);
   SPYRE_ASSIGN_OR_RETURN(const Field version, root.at("version"));
   SPYRE_ASSIGN_OR_RETURN(const int64_t number, version.integer(1, INT64_MAX));
-  if (number > kVersion) {
-    return version.refuse(std::to_string(number), fmt::format("{}; a newer front end wrote this", kVersion),
+  if (number > kSpecVersion) {
+    return version.refuse(std::to_string(number),
+                          fmt::format("{}; a newer front end wrote this", kSpecVersion),
                           ErrorKind::kUnsupported);
   }
   LaunchSpec spec;

@@ -18,6 +18,10 @@ namespace spyre::testing_artifacts {
 
 using namespace program;  // NOLINT: test support of that layer
 
+inline constexpr DataFormat kFp16 = DataFormat::SEN169_FP16;
+inline constexpr DataFormat kFp32 = DataFormat::IEEE_FP32;
+inline constexpr DataFormat kFp8 = DataFormat::SEN143_FP8;
+
 struct Dim {
   std::string label;
   int64_t extent;

@@ -10,10 +10,6 @@
 namespace spyre {
 namespace {
 
-StreamRef make_stream(int device = 0) {
-  return std::make_shared<Stream>(device, 1, 0);
-}
-
 TEST(Event, NeverRecordedCountsAsReached) {
   const Event event;
   EXPECT_TRUE(event.query().value());

@@ -15,10 +15,6 @@ namespace {
 
 using testing::HasSubstr;
 
-StreamRef make_stream() {
-  return std::make_shared<Stream>(0, 1, 0);
-}
-
 Status fail() {
   return Error(ErrorKind::kDeviceFault, "boom");
 }

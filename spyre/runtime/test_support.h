@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "spyre/runtime/allocator.h"
+#include "spyre/runtime/stream.h"
 
 /// Passes when a Result or Status is good; shows its error otherwise.
 #define EXPECT_OK(expression)                                               \
@@ -27,6 +28,10 @@
   } while (false)
 
 namespace spyre {
+
+inline StreamRef make_stream(int device = 0) {
+  return std::make_shared<Stream>(device, 1, 0);
+}
 
 /// 0, 1, 2, ... modulo 251, so that no power of two repeats.
 inline std::vector<std::byte> counting_up(size_t n, size_t start = 0) {

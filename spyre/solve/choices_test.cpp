@@ -6,15 +6,12 @@
 #include "spyre/solve/bounds.h"
 #include "spyre/solve/generate.h"
 #include "spyre/solve/solver.h"
+#include "spyre/solve/test_problems.h"
 #include "spyre/solve/text.h"
 #include "spyre/solve/validate.h"
 
 namespace spyre::solve {
 namespace {
-
-Problem parsed(std::string_view text) {
-  return parse_problem(text, "test").value();
-}
 
 // A fills the scratchpad, rests from 3 to 6 and is read again; B wants all of it meanwhile.
 constexpr const char* kEviction =

@@ -5,6 +5,7 @@
 
 #include "spyre/solve/bounds.h"
 #include "spyre/solve/generate.h"
+#include "spyre/solve/test_problems.h"
 #include "spyre/solve/text.h"
 #include "spyre/solve/validate.h"
 
@@ -12,10 +13,6 @@ namespace spyre::solve {
 namespace {
 
 using testing::HasSubstr;
-
-Problem parsed(std::string_view text) {
-  return parse_problem(text, "test").value();
-}
 
 std::string refusal(std::string_view text) {
   const auto result = parse_problem(text, "test");

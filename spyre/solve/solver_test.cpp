@@ -10,15 +10,12 @@
 #include "spyre/solve/exact.h"
 #include "spyre/solve/generate.h"
 #include "spyre/solve/handover.h"
+#include "spyre/solve/test_problems.h"
 #include "spyre/solve/text.h"
 #include "spyre/solve/validate.h"
 
 namespace spyre::solve {
 namespace {
-
-Problem parsed(std::string_view text) {
-  return parse_problem(text, "test").value();
-}
 
 /// The greatest saving, by trying every offset of every buffer. Knows nothing but the validator.
 Bytes best_by_brute_force(const Problem& problem) {

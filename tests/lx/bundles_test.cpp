@@ -57,13 +57,7 @@ TEST_P(Bundles, ComputeTheSameHoweverTheGraphIsCutAndTheCardShared) {
   }
 }
 
-std::vector<std::string> names() {
-  std::vector<std::string> names;
-  for (const auto& path : lx_test::graphs_in(SPYRE_GRAPH_CORPUS)) names.push_back(path.stem());
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Corpus, Bundles, ::testing::ValuesIn(names()),
+INSTANTIATE_TEST_SUITE_P(Corpus, Bundles, ::testing::ValuesIn(lx_test::names_in(SPYRE_GRAPH_CORPUS)),
                          [](const auto& test) { return test.param; });
 
 // A plan that leaves data in LX, on a card that does not keep it.

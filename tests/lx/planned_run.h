@@ -31,6 +31,13 @@ inline std::vector<std::filesystem::path> graphs_in(const std::filesystem::path&
   return paths;
 }
 
+/// The same as names of tests.
+inline std::vector<std::string> names_in(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& path : graphs_in(folder)) names.push_back(path.stem());
+  return names;
+}
+
 struct Executed {
   std::vector<std::vector<std::byte>> outputs;  ///< host elements
   exec::Traffic traffic;

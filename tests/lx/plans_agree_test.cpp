@@ -51,14 +51,9 @@ TEST_P(PlansAgree, BitForBitWithEverySolverInASmallScratchpad) {
   }
 }
 
-std::vector<std::string> names() {
-  std::vector<std::string> names;
-  for (const auto& path : lx_test::graphs_in(SPYRE_GRAPH_CORPUS)) names.push_back(path.stem());
-  return names;
-}
-
 INSTANTIATE_TEST_SUITE_P(Corpus, PlansAgree,
-                         ::testing::Combine(::testing::ValuesIn(names()), ::testing::Values(1, 4, 32)),
+                         ::testing::Combine(::testing::ValuesIn(lx_test::names_in(SPYRE_GRAPH_CORPUS)),
+                                            ::testing::Values(1, 4, 32)),
                          [](const auto& test) {
                            return std::get<0>(test.param) + "_" + std::to_string(std::get<1>(test.param));
                          });

@@ -9,10 +9,6 @@
 namespace spyre::superdsc {
 namespace {
 
-std::string decimal(int64_t value) {
-  return std::to_string(value);
-}
-
 Json fold_attribute(int64_t factor, std::string_view label) {
   return {{"factor_", factor}, {"label_", label}};
 }
@@ -50,10 +46,10 @@ class Writer {
     Json slice_of = Json::object();
     Json schedule_of = Json::object();
     for (const int64_t core : cores_listed()) {
-      dsc_of[decimal(core)] = 0;
-      schedule_of[decimal(core)] = Json::array({Json::array({-1, 0, 0, 0})});
+      dsc_of[std::to_string(core)] = 0;
+      schedule_of[std::to_string(core)] = Json::array({Json::array({-1, 0, 0, 0})});
     }
-    for (int64_t core = 0; core < plan_.cores; ++core) slice_of[decimal(core)] = slices(core);
+    for (int64_t core = 0; core < plan_.cores; ++core) slice_of[std::to_string(core)] = slices(core);
     out["coreIdToDsc_"] = std::move(dsc_of);
     out["numWkSlicesPerDim_"] = Json::object();
     for (const Dim& dim : plan_.dims) out["numWkSlicesPerDim_"][dim.label] = dim.split;
@@ -81,7 +77,7 @@ class Writer {
   Json debug_handle() const {
     if (!plan_.op->debug_handle) return nullptr;
     const DebugHandle& h = *plan_.op->debug_handle;
-    return {{"id", decimal(h.id)},
+    return {{"id", std::to_string(h.id)},
             {"source",
              {{"file", h.file},
               {"start_line", h.start_line},
@@ -100,7 +96,8 @@ class Writer {
     out["inputSymbolsAndTags_"] = Json::object();
     for (size_t i = 0; i < plan_.dims.size(); ++i) {
       if (plan_.dims[i].dynamic.empty()) continue;
-      out["inputSymbolsAndTags_"][decimal(symbol_id(position_, symbols_.of_dim[i]))] = plan_.dims[i].dynamic;
+      out["inputSymbolsAndTags_"][std::to_string(symbol_id(position_, symbols_.of_dim[i]))] =
+          plan_.dims[i].dynamic;
     }
     out["symbolDefinitions_"] = Json::object();
   }
@@ -253,7 +250,7 @@ class Writer {
     for (int64_t core = 0; core < static_cast<int64_t>(cores.size()); ++core) {
       const int64_t value = tensor.in_lx() ? tensor.arg->allocation.value + slice_offset_bytes(plan_, tensor)
                                            : symbol_id(position_, symbols_.of_tensor[i][core]);
-      data[fmt::format("[{}, 0, 0]", cores[core])] = decimal(value);
+      data[fmt::format("[{}, 0, 0]", cores[core])] = std::to_string(value);
     }
     return {
         {"dim_prop_func",
@@ -293,9 +290,9 @@ class Writer {
   }
 
   Json per_core_gap(const Tensor& tensor, int64_t gap) const {
-    if (!tensor.in_lx()) return {{"-1", decimal(gap)}};
+    if (!tensor.in_lx()) return {{"-1", std::to_string(gap)}};
     Json out = Json::object();
-    for (const int64_t core : cores_listed()) out[decimal(core)] = decimal(gap);
+    for (const int64_t core : cores_listed()) out[std::to_string(core)] = std::to_string(gap);
     return out;
   }
 
@@ -349,8 +346,8 @@ class Writer {
                                                   {{"Map", Json::object()}}})},
                    {"dim_prop_attr", Json::array({fold_attribute(cores_listed().size(), "core"),
                                                   fold_attribute(1, "corelet"), fold_attribute(1, "time")})},
-                   {"data_", {{"[0, 0, 0]", Json::array({decimal(constant.bits)})}}}};
-      out[decimal(static_cast<int64_t>(i))] = {
+                   {"data_", {{"[0, 0, 0]", Json::array({std::to_string(constant.bits)})}}}};
+      out[std::to_string(static_cast<int64_t>(i))] = {
           {"dataFormat_", to_string(plan_.format)}, {"name_", constant.name}, {"data_", std::move(data)}};
     }
     return out;

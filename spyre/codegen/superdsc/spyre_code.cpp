@@ -17,10 +17,6 @@ void pad_to_stick(std::string& out) {
   out.resize(round_up(static_cast<int64_t>(out.size()), kStickBytes.count()), '\0');
 }
 
-std::string decimal(int64_t value) {
-  return std::to_string(value);
-}
-
 Json command(std::string_view name, Json properties) {
   return {{"command", name}, {"properties", std::move(properties)}};
 }
@@ -62,31 +58,31 @@ Json spyre_code_json(const std::vector<LoadedPart>& parts, const Machine& machin
                      size_t launch_tensors) {
   const int64_t base = machine.program_base().count();
   Json preparation = Json::array();
-  preparation.push_back(command("Allocate", {{"size", decimal(region_bytes)}}));
-  preparation.push_back(command(
-      "InitTransfer",
-      {{"init_bin_file", "init_binary.bin"}, {"dev_ptr", decimal(base)}, {"size", decimal(region_bytes)}}));
+  preparation.push_back(command("Allocate", {{"size", std::to_string(region_bytes)}}));
+  preparation.push_back(command("InitTransfer", {{"init_bin_file", "init_binary.bin"},
+                                                 {"dev_ptr", std::to_string(base)},
+                                                 {"size", std::to_string(region_bytes)}}));
   Json execution = Json::array();
   for (size_t i = 0; i < parts.size(); ++i) {
     const LoadedPart& part = parts[i];
     const int64_t correction = correction_bytes(part.program);
     if (correction > 0) {
       // Parameter values are known at launch: computed on the host, put in front of the program.
-      const std::string handle = "correction" + decimal(static_cast<int64_t>(i));
-      execution.push_back(
-          command("ComputeOnHost", {{"ihandle", ""},
-                                    {"ishape", Json::array({decimal(static_cast<int64_t>(launch_tensors))})},
-                                    {"ohandle", handle},
-                                    {"size", decimal(correction)},
-                                    {"hcm",
-                                     {{"vdci", {{"parameters", symbol_kinds_json(part.program)}}},
-                                      {"senConstants", Json::array()}}}}));
+      const std::string handle = "correction" + std::to_string(static_cast<int64_t>(i));
+      execution.push_back(command(
+          "ComputeOnHost", {{"ihandle", ""},
+                            {"ishape", Json::array({std::to_string(static_cast<int64_t>(launch_tensors))})},
+                            {"ohandle", handle},
+                            {"size", std::to_string(correction)},
+                            {"hcm",
+                             {{"vdci", {{"parameters", symbol_kinds_json(part.program)}}},
+                              {"senConstants", Json::array()}}}}));
       execution.push_back(command("DataTransfer", {{"dirn", "false"},
                                                    {"host_handle", handle},
-                                                   {"dev_ptr", decimal(base + part.offset)},
-                                                   {"size", decimal(correction)}}));
+                                                   {"dev_ptr", std::to_string(base + part.offset)},
+                                                   {"size", std::to_string(correction)}}));
     }
-    Json compute = {{"job_bin_ptr", decimal(base + part.offset + correction)}};
+    Json compute = {{"job_bin_ptr", std::to_string(base + part.offset + correction)}};
     if (part.non_terminal) compute["non_terminal"] = "true";
     execution.push_back(command("ComputeOnDevice", std::move(compute)));
   }

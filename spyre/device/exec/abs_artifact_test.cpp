@@ -5,11 +5,12 @@
 #include "spyre/device/exec/run_both.h"
 #include "spyre/device/exec/test_memory.h"
 #include "spyre/program/read_program.h"
+#include "spyre/program/test_artifact.h"
 
 namespace spyre::exec {
 namespace {
 
-constexpr DataFormat kFp16 = DataFormat::SEN169_FP16;
+using testing_artifacts::kFp16;
 
 DeviceProgram published_abs() {
   auto program = read_program_at(SPYRE_CORPUS "/abs_seed");

@@ -9,8 +9,6 @@
 namespace spyre::exec {
 namespace {
 
-constexpr int64_t kStick = 128;
-
 int element_bytes(const Tensor& tensor) {
   return bits_of(tensor.format) / 8;
 }

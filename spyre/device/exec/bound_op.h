@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "spyre/arch/data_format.h"
 #include "spyre/arch/machine.h"
 #include "spyre/base/result.h"
 #include "spyre/program/device_program.h"
@@ -13,6 +14,8 @@
 namespace spyre::exec {
 
 using namespace program;  // NOLINT: an executor speaks of little else
+
+inline constexpr int64_t kStick = kStickBytes.count();
 
 /// A point of the iteration space: one coordinate per dim of the op, the rest unused.
 using Coordinate = std::array<int64_t, kMaxDims>;

@@ -12,8 +12,6 @@ using namespace exec;  // NOLINT: tests of that layer
 
 namespace {
 
-constexpr DataFormat kFp16 = DataFormat::SEN169_FP16;
-
 DeviceProgram read_or_fail(const ProgramFiles& files) {
   auto program = read_program(files);
   EXPECT_TRUE(program.ok()) << program.error().to_string();

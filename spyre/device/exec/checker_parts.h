@@ -10,8 +10,6 @@
 /// What the sources behind checker.h share.
 namespace spyre::exec {
 
-inline constexpr int64_t kStick = 128;
-
 /// From the first stick to the last.
 StickRun hull_of(const Footprint& sticks);
 StickRun join(const StickRun& a, const StickRun& b);

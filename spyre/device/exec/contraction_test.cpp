@@ -12,9 +12,6 @@ using namespace exec;  // NOLINT: tests of that layer
 
 namespace {
 
-constexpr DataFormat kFp16 = DataFormat::SEN169_FP16;
-constexpr DataFormat kFp8 = DataFormat::SEN143_FP8;
-
 /// -1, -0.5, 0, 0.5 or 1: products and short sums are exact, so that order and rounding cannot hide a
 /// mistake.
 float small(const Point& g, int salt) {

@@ -8,8 +8,6 @@
 namespace spyre::exec {
 namespace {
 
-constexpr int64_t kParallelBytes = 131072;  // less is not worth waking another thread
-
 /// Whether cores, each on one thread, keep all threads busy.
 bool occupies_threads(int64_t cores) {
   const int threads = parallel_threads();

@@ -9,9 +9,6 @@
 namespace spyre::exec {
 namespace {
 
-constexpr int64_t kTilePoints = 16384;
-constexpr int64_t kParallelPoints = 65536;
-
 class RunCopy final : public FastKernel {
  public:
   static std::unique_ptr<FastKernel> plan(const FastShape& shape) {

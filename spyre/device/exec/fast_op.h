@@ -10,6 +10,11 @@
 /// What the fast executor knows of an op before it runs, and what a family's fast code must provide.
 namespace spyre::exec {
 
+/// Work below this is not worth waking another thread.
+inline constexpr int64_t kParallelPoints = 65536, kParallelBytes = 131072;
+inline constexpr int64_t kTilePoints =
+    16384;  ///< of a tile, the part of a nest that a thread takes at a time
+
 /// Where the bytes of an execute are, as pointers. Cores of HBM tensors are known to lie where their slices
 /// say, so that code may also work on all slices at once.
 struct Places {

@@ -12,9 +12,6 @@
 namespace spyre::exec {
 namespace {
 
-constexpr int64_t kTilePoints = 16384;
-constexpr int64_t kParallelPoints = 65536;  // less is not worth waking another thread
-
 /// A function of one 16-bit code: all its values.
 using CodeTable = std::array<uint16_t, 65536>;
 

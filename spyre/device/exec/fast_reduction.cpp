@@ -14,7 +14,6 @@
 namespace spyre::exec {
 namespace {
 
-constexpr int64_t kParallelPoints = 65536;
 constexpr int kMostLanes = 64;
 
 /// Where a group's part of the input is for one of its cores.

@@ -10,8 +10,6 @@
 namespace spyre::exec {
 namespace {
 
-constexpr int64_t kParallelBytes = 131072;
-
 std::optional<Box> common(const Box& a, const Box& b, int dims) {
   Box box;
   for (int d = 0; d < dims; ++d) {

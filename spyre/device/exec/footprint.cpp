@@ -7,8 +7,6 @@
 namespace spyre::exec {
 namespace {
 
-constexpr int64_t kStick = 128;
-
 int64_t floor_div(int64_t a, int64_t b) {
   return a >= 0 ? a / b : -ceil_div(-a, b);
 }

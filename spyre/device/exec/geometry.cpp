@@ -5,7 +5,7 @@
 namespace spyre::exec {
 namespace {
 
-bool is_plain(const Tensor& tensor) {
+bool is_plain_stick(const Tensor& tensor) {
   const auto odd = [](const TensorDim& d) { return d.window || d.indexed || d.index_outer; };
   return tensor.stick.size() == 1 && tensor.lane_of.empty() && !tensor.through && !tensor.is_index &&
          std::none_of(tensor.dims.begin(), tensor.dims.end(), odd) &&
@@ -40,7 +40,7 @@ bool Geometry::same_places(const Geometry& other) const {
 
 Geometry geometry_of(const Tensor& tensor, int dims) {
   Geometry g;
-  g.plain = is_plain(tensor);
+  g.plain = is_plain_stick(tensor);
   g.format = tensor.format;
   g.residence = tensor.residence;
   g.element = bits_of(tensor.format) / 8;

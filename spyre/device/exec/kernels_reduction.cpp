@@ -57,13 +57,13 @@ float fold_lanes(std::span<float> lanes, const Reducer& reducer) {
 template <typename Term>
 float fold_group(const Work& work, const std::vector<int>& group, std::span<const int> dims,
                  const Lanes& lanes, Coordinate g, const Reducer& reducer, Term&& term) {
-  constexpr int64_t kMostLanes = 128;
-  SPYRE_CHECK(lanes.count <= kMostLanes && std::has_single_bit(static_cast<uint64_t>(lanes.count)),
+  constexpr int64_t kMostPartials = 128;
+  SPYRE_CHECK(lanes.count <= kMostPartials && std::has_single_bit(static_cast<uint64_t>(lanes.count)),
               "a stick of a strange number of lanes");
   float total = reducer.start;
   for (size_t member = 0; member < group.size(); ++member) {
     const Box& box = work.bound.boxes[group[member]];
-    std::array<float, kMostLanes> partial;
+    std::array<float, kMostPartials> partial;
     std::fill_n(partial.begin(), lanes.count, reducer.start);
     for_each_point(box, dims, g, work.fault, [&](const Coordinate& at) {
       float& acc = partial[lanes.of(at, box)];

@@ -5,8 +5,6 @@
 namespace spyre::exec {
 namespace {
 
-constexpr int64_t kStick = 128;
-
 /// Launch specifications may hold any number: products stop at the largest.
 int64_t times(int64_t a, int64_t b) {
   int64_t product = 0;

@@ -13,9 +13,6 @@ using namespace exec;  // NOLINT: tests of that layer
 
 namespace {
 
-constexpr DataFormat kFp16 = DataFormat::SEN169_FP16;
-constexpr DataFormat kFp32 = DataFormat::IEEE_FP32;
-constexpr DataFormat kFp8 = DataFormat::SEN143_FP8;
 constexpr DataFormat kIndex = DataFormat::SENUINT32;
 
 TEST(Copy, IdentityMovesBitsThroughTwoLayouts) {

@@ -2,30 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <bit>
 #include <cmath>
 
-#include "spyre/ops/formulas.h"
+#include "spyre/device/exec/kernels.h"
 
 namespace spyre::exec {
 namespace {
-
-using Function = float (*)(float x, float y, float z, const float* k);
-
-Function find_function(std::string_view op) {
-  using namespace formulas;  // NOLINT: rows name formulas unqualified
-  using T = float;
-#define SPYRE_POINTWISE(name, inputs, formats, constants, mask, meaning) \
-  if (op == #name) {                                                     \
-    return [](float x, float y, float z, const float* k) -> float {      \
-      [[maybe_unused]] const float k0 = k[0], k1 = k[1], k2 = k[2];      \
-      (void)x, (void)y, (void)z;                                         \
-      return static_cast<T>(meaning);                                    \
-    };                                                                   \
-  }
-#include "spyre/ops/table.def"
-  return nullptr;
-}
 
 // Ordinary numbers of both signs, none of them special to any formula.
 constexpr float kProbes[] = {0.71f, -1.93f, 2.6f, -0.27f};
@@ -56,18 +38,14 @@ PadValue join(const PadValue& a, const PadValue& b) {
 }
 
 PadValue pointwise_padding(const DeviceOp& op, std::span<const PadValue> inputs) {
-  const Function function = find_function(op.info->name);
+  const PointwiseRow row = pointwise_row(op);
   for (const PadValue& input : inputs) {
     if (input.kind == PadValue::Kind::kUndefined) {
       return input;
     }
   }
-  if (function == nullptr || inputs.size() > 3) {
+  if (row.function == nullptr || inputs.size() > 3) {
     return {.kind = PadValue::Kind::kVaries};
-  }
-  float k[3] = {};
-  for (size_t i = 0; i < op.k.size() && i < 3; ++i) {
-    k[i] = op.k[i];
   }
   PadValue result;
   for (size_t probe = 0; probe < std::size(kProbes); ++probe) {
@@ -76,7 +54,7 @@ PadValue pointwise_padding(const DeviceOp& op, std::span<const PadValue> inputs)
       const bool known = inputs[i].kind == PadValue::Kind::kKnown;
       x[i] = known ? inputs[i].value : kProbes[(probe + i) % std::size(kProbes)];
     }
-    const float value = function(x[0], x[1], x[2], k);
+    const float value = row.function(x[0], x[1], x[2], row.k.data());
     if (std::isnan(value) || (probe > 0 && value != result.value)) {
       return {.kind = PadValue::Kind::kVaries};
     }

@@ -63,7 +63,7 @@ std::vector<std::pair<std::string, float>> constants_for(std::string_view op) {
 }
 
 /// A shape in sticks, how it is divided, and how the inputs after the first one are broadcast.
-struct Scene {
+struct PointwiseScene {
   const char* name;
   int64_t rows, sticks;
   int64_t row_splits = 1, stick_splits = 1;
@@ -71,7 +71,7 @@ struct Scene {
   std::map<std::string, int> broadcast = {};
   int64_t row_gap = 0;  ///< physical rows beyond those of the op
 };
-const Scene kScenes[] = {
+const PointwiseScene kScenes[] = {
     {"aligned", 3, 2},
     {"one core, one stick", 1, 1},
     {"rows over two cores", 4, 1, 2},
@@ -86,7 +86,7 @@ const Scene kScenes[] = {
     {"rows with a gap", 4, 3, 2, 3, 0, {}, 5},
 };
 
-OpSpec spec_for(const OpInfo& info, DataFormat format, const Scene& scene) {
+OpSpec spec_for(const OpInfo& info, DataFormat format, const PointwiseScene& scene) {
   const int64_t eps = elems_per_stick(format);
   OpSpec op{.function = std::string(info.name),
             .dims = {{"mb", scene.rows, scene.row_splits}, {"out", scene.sticks * eps, scene.stick_splits}},
@@ -116,7 +116,7 @@ TEST(Pointwise, EveryRowComputesItsMeaningInEveryFormatAndShape) {
       }
       const auto oracle = oracles().find(info.name);
       ASSERT_NE(oracle, oracles().end()) << "no oracle for " << info.name;
-      for (const Scene& scene : kScenes) {
+      for (const PointwiseScene& scene : kScenes) {
         SCOPED_TRACE(fmt::format("{} {} {}", info.name, to_string(format), scene.name));
         OpCase c(spec_for(info, format, scene));
         const auto value = [&](int i, const Point& g) {

@@ -13,9 +13,6 @@ using namespace exec;  // NOLINT: tests of that layer
 
 namespace {
 
-constexpr DataFormat kFp16 = DataFormat::SEN169_FP16;
-constexpr DataFormat kFp32 = DataFormat::IEEE_FP32;
-
 /// What a reduction of a list gives, in double precision; the samples are multiples of 1/8, so sums are
 /// exact.
 double reduced(std::string_view op, const std::vector<double>& values) {
@@ -37,18 +34,18 @@ double mask_for(std::string_view op) {
   return op == "max" ? -65504 : op == "min" ? 65504 : 0;
 }
 
-struct Scene {
+struct ReductionScene {
   int64_t rows, sticks;
   int64_t row_splits = 1, stick_splits = 1;
   int64_t masked = 0;
 };
 
 TEST(Reduction, OverTheStickFoldsARowAndWritesAllLanes) {
-  const Scene scenes[] = {{3, 2},       {4, 2, 2},        {32, 1, 32}, {2, 4, 1, 4},
-                          {4, 4, 2, 2}, {3, 2, 1, 1, 28}, {8, 4, 8, 4}};
+  const ReductionScene scenes[] = {{3, 2},       {4, 2, 2},        {32, 1, 32}, {2, 4, 1, 4},
+                                   {4, 4, 2, 2}, {3, 2, 1, 1, 28}, {8, 4, 8, 4}};
   for (const char* name : {"sum", "mean", "max", "min"}) {
     for (const DataFormat format : {kFp16, kFp32}) {
-      for (const Scene& scene : scenes) {
+      for (const ReductionScene& scene : scenes) {
         const int64_t eps = elems_per_stick(format), columns = scene.sticks * eps, masked = scene.masked;
         SCOPED_TRACE(fmt::format("{} {} {}x{}", name, to_string(format), scene.rows, columns));
         OpSpec op{.function = name,
@@ -103,10 +100,10 @@ TEST(Reduction, OverTheStickAddsEachLaneByItselfAndThenTheLanesInHalves) {
 }
 
 TEST(Reduction, OverAnotherDimFoldsLaneByLane) {
-  const Scene scenes[] = {{3, 2}, {4, 2, 2}, {32, 1, 32}, {4, 2, 1, 2}, {8, 4, 8, 4}};
+  const ReductionScene scenes[] = {{3, 2}, {4, 2, 2}, {32, 1, 32}, {4, 2, 1, 2}, {8, 4, 8, 4}};
   for (const char* name : {"sum", "mean", "max", "min", "prod"}) {
     for (const DataFormat format : {kFp16, kFp32}) {
-      for (const Scene& scene : scenes) {
+      for (const ReductionScene& scene : scenes) {
         const int64_t eps = elems_per_stick(format);
         SCOPED_TRACE(fmt::format("{} {}", name, to_string(format)));
         // The stick is `mb`, the reduced dim is `out`: labels say nothing about roles.

@@ -26,13 +26,13 @@ double fill_penalty(int64_t rows) {
   return std::pow(40.0 / real(std::clamp<int64_t>(rows, 8, 40)), 0.25);
 }
 
-double compute_us(const MatmulShape& s, const MatmulFactors& f) {
+double compute_us(const MatmulExtents& s, const MatmulFactors& f) {
   const double macs = real(s.batch) * real(s.m) * real(s.n) * real(s.k) / real(f.cores());
   const double us = fill_penalty(s.m / f.m) * macs / kMacsPerUsPerCore;
   return f.k > 1 ? 2 * us : us;  // a core that hands on partial sums works with one corelet
 }
 
-double hbm_us(const MatmulShape& s, const MatmulFactors& f) {
+double hbm_us(const MatmulExtents& s, const MatmulFactors& f) {
   const double left = real(s.batch * s.m * s.k * s.left_bytes);
   const double weight = real((s.shared_weight ? 1 : s.batch) * s.k * s.n * s.weight_bytes);
   const double output = real(s.batch * s.m * s.n * s.output_bytes);
@@ -43,12 +43,12 @@ double hbm_us(const MatmulShape& s, const MatmulFactors& f) {
   return (left + weight + output) / kHbmBytesPerUs * std::max(1.0, std::pow(fan / 8, 0.75));
 }
 
-double partial_sums_us(const MatmulShape& s, const MatmulFactors& f) {
+double partial_sums_us(const MatmulExtents& s, const MatmulFactors& f) {
   const double per_element = s.shared_weight ? 1e-3 : 1e-4;
   return real(f.k - 1) * real(s.batch * s.m * s.n) / real(f.b * f.m * f.n) * per_element;
 }
 
-void add_preferences(const MatmulShape& s, const MatmulFactors& f, int64_t max_cores, MatmulScore& score) {
+void add_preferences(const MatmulExtents& s, const MatmulFactors& f, int64_t max_cores, MatmulScore& score) {
   const int64_t rows = s.m / f.m;
   const int64_t columns = s.n / f.n;
   const double lanes = std::max(4.0, std::min(real(max_cores) / 2, real(std::max<int64_t>(1, s.m / 32))));
@@ -84,7 +84,7 @@ double decode_weight_bandwidth(int64_t cores, int64_t m, int64_t k) {
   return std::min(ceiling, real(cores) / real(m) * kPerSlice[row]);
 }
 
-MatmulScore score_matmul(const MatmulShape& shape, const MatmulFactors& factors, int64_t max_cores) {
+MatmulScore score_matmul(const MatmulExtents& shape, const MatmulFactors& factors, int64_t max_cores) {
   SPYRE_CHECK(factors.cores() <= max_cores, "a matmul split takes more cores than there are");
   MatmulScore score{.compute = compute_us(shape, factors),
                     .hbm = hbm_us(shape, factors),

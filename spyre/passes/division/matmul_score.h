@@ -8,7 +8,7 @@
 namespace spyre {
 
 /// batch x [m, k] times batch x [k, n], in elements, stick axes padded to whole sticks.
-struct MatmulShape {
+struct MatmulExtents {
   int64_t batch = 1, m = 1, n = 1, k = 1;
   bool shared_weight = true;                                   ///< one [k, n] serves every batch
   int64_t left_bytes = 2, weight_bytes = 2, output_bytes = 2;  ///< of one element
@@ -49,7 +49,7 @@ struct MatmulScore {
 };
 
 /// `max_cores` is the number of cores to divide over; `factors` must not take more.
-MatmulScore score_matmul(const MatmulShape& shape, const MatmulFactors& factors, int64_t max_cores);
+MatmulScore score_matmul(const MatmulExtents& shape, const MatmulFactors& factors, int64_t max_cores);
 
 /// GB/s at which a decode matmul streams its weight when `cores` cores split m and k this way. The `m` cores
 /// that share a slice of the weight are served together; the `cores / m` slices stream side by side, each at

@@ -44,12 +44,12 @@ TEST(MatmulScore, PublishedPartsOfADeepProjection) {
 }
 
 TEST(MatmulScore, PublishedPartsOfBatchedMatmuls) {
-  const MatmulShape scores{.batch = 32, .m = 512, .n = 512, .k = 128, .shared_weight = false};
+  const MatmulExtents scores{.batch = 32, .m = 512, .n = 512, .k = 128, .shared_weight = false};
   const MatmulScore qk = score_matmul(scores, {.m = 16, .n = 2}, 32);
   EXPECT_NEAR(qk.compute, 23.10, kTolerance);
   EXPECT_NEAR(qk.hbm, 122.88, kTolerance);
   EXPECT_NEAR(qk.total(), 145.98, kTolerance);
-  const MatmulShape values{.batch = 32, .m = 512, .n = 128, .k = 512, .shared_weight = false};
+  const MatmulExtents values{.batch = 32, .m = 512, .n = 128, .k = 512, .shared_weight = false};
   const MatmulScore av = score_matmul(values, {.m = 32}, 32);
   EXPECT_NEAR(av.compute, 27.47, kTolerance);
   EXPECT_NEAR(av.hbm, 122.88, kTolerance);
@@ -68,7 +68,7 @@ TEST(MatmulScore, PublishedPartsOfASmallMatmulThatSplitsK) {
 }
 
 TEST(MatmulScore, IdleCoresAndShortTilesArePenalised) {
-  const MatmulShape shape{.m = 64, .n = 512, .k = 512};
+  const MatmulExtents shape{.m = 64, .n = 512, .k = 512};
   EXPECT_NEAR(score_matmul(shape, {.m = 4, .n = 4}, 32).idle_cores, 150, kTolerance);
   EXPECT_NEAR(score_matmul(shape, {.m = 32}, 32).short_tile, 90, kTolerance);  // 2 rows: 30 * log2(16/2)
 }
@@ -87,12 +87,12 @@ TEST(MatmulScore, DecodeStreamsItsWeightAtTheFittedRate) {
 }
 
 TEST(MatmulScore, DecodeDropsTheShortTilePreference) {
-  const MatmulShape decode{.m = 8, .n = 4096, .k = 4096};
+  const MatmulExtents decode{.m = 8, .n = 4096, .k = 4096};
   const MatmulScore s = score_matmul(decode, {.m = 4, .n = 8}, 32);
   EXPECT_EQ(s.short_tile, 0);
   // (8*4096 + 8*4096) * 2 bytes at 204.8 GB/s and 4096*4096*2 at 152.
   EXPECT_NEAR(s.hbm, 131072 / 204800.0 + 33554432 / 152000.0, 1e-9);
-  const MatmulShape prefill{.m = 33, .n = 4096, .k = 4096};
+  const MatmulExtents prefill{.m = 33, .n = 4096, .k = 4096};
   EXPECT_GT(score_matmul(prefill, {.m = 11}, 32).short_tile, 0);
 }
 

@@ -8,17 +8,17 @@
 namespace spyre {
 namespace {
 
-struct Roles {
+struct AxisRoles {
   std::vector<const AxisFacts*> batch;
   const AxisFacts* m = nullptr;
   const AxisFacts* n = nullptr;
   const AxisFacts* k = nullptr;
-  MatmulShape shape;
+  MatmulExtents shape;
 };
 
 /// The output axes other than N, sorted into M and batch. Answers whether there is an M.
 bool choose_rows(const std::vector<const AxisFacts*>& others, const DivisionTensor& a,
-                 const DivisionTensor& b, Roles& roles) {
+                 const DivisionTensor& b, AxisRoles& roles) {
   const auto in_one_input = [&](const AxisFacts* axis) { return a.uses(axis->name) != b.uses(axis->name); };
   const auto last = std::find_if(others.rbegin(), others.rend(), in_one_input);
   if (last == others.rend()) return false;
@@ -33,12 +33,12 @@ bool narrow(const DivisionTensor& tensor) {
   return tensor.itemsize <= 2;
 }
 
-std::optional<Roles> find_roles(const DivisionProblem& problem, const std::vector<AxisFacts>& facts) {
+std::optional<AxisRoles> find_roles(const DivisionProblem& problem, const std::vector<AxisFacts>& facts) {
   if (problem.role != OpRole::kMatmul || problem.tensors.size() != 3) return std::nullopt;
   const DivisionTensor &a = problem.tensors[0], &b = problem.tensors[1], &output = problem.output();
   if (!narrow(a) || !narrow(b)) return std::nullopt;
 
-  Roles roles;
+  AxisRoles roles;
   std::vector<const AxisFacts*> others;
   const auto along_stick = output.coordinates.back().symbols();
   for (const AxisFacts& axis : facts) {
@@ -57,7 +57,7 @@ std::optional<Roles> find_roles(const DivisionProblem& problem, const std::vecto
   if (roles.n == nullptr || roles.k == nullptr || !choose_rows(others, a, b, roles)) return std::nullopt;
 
   const bool weight_first = a.uses(roles.n->name);
-  MatmulShape& shape = roles.shape;
+  MatmulExtents& shape = roles.shape;
   for (const AxisFacts* axis : roles.batch) shape.batch *= axis->padded_extent();
   shape.m = roles.m->padded_extent();
   shape.n = roles.n->padded_extent();
@@ -69,9 +69,9 @@ std::optional<Roles> find_roles(const DivisionProblem& problem, const std::vecto
 }
 
 /// Visits every way to split the batch axes, then m, n and k.
-class Search {
+class SplitSearch {
  public:
-  Search(const Roles& roles, Splits start, int64_t cores)
+  SplitSearch(const AxisRoles& roles, Splits start, int64_t cores)
       : roles_(roles), splits_(std::move(start)), cores_(cores), axes_(roles.batch) {
     axes_.insert(axes_.end(), {roles.m, roles.n, roles.k});
   }
@@ -95,7 +95,7 @@ class Search {
 
   void judge();
 
-  const Roles& roles_;
+  const AxisRoles& roles_;
   Splits splits_;
   int64_t cores_;
   std::vector<const AxisFacts*> axes_;
@@ -103,7 +103,7 @@ class Search {
   double least_ = 0;
 };
 
-MatmulFactors factors_of(const Roles& roles, const Splits& splits) {
+MatmulFactors factors_of(const AxisRoles& roles, const Splits& splits) {
   MatmulFactors factors{.m = split_of(splits, roles.m->name),
                         .n = split_of(splits, roles.n->name),
                         .k = split_of(splits, roles.k->name)};
@@ -111,7 +111,7 @@ MatmulFactors factors_of(const Roles& roles, const Splits& splits) {
   return factors;
 }
 
-void Search::judge() {
+void SplitSearch::judge() {
   const double score = score_matmul(roles_.shape, factors_of(roles_, splits_), cores_).total();
   if (best_ && score >= least_) return;
   best_ = splits_;
@@ -127,7 +127,7 @@ std::optional<Splits> plan_matmul(const DivisionProblem& problem) {
   if (!roles) return std::nullopt;
   Splits whole;
   for (const AxisFacts& axis : facts.value()) whole[axis.name] = 1;
-  const auto best = Search(*roles, whole, problem.cores).best();
+  const auto best = SplitSearch(*roles, whole, problem.cores).best();
   const auto common = distribute_work(problem, {});
   const bool fewer = best && common.ok() && cores_used(*best) < cores_used(common.value());
   return fewer && roles->shape.weight_bytes != 1 ? std::nullopt : best;

@@ -50,10 +50,10 @@ TEST(MatmulSplit, AWeightWithoutBatchIsShared) {
   // x[b, m, k] times w[k, n]: both b and m are in one input only; m lies innermost.
   DivisionProblem problem = batched_matmul(4, 512, 4096, 4096);
   problem.tensors[1] = tensor("w", {64, 4096, 64}, {"floor(n/64)", "k", "Mod(n, 64)"});
-  const MatmulShape shared{.batch = 4, .m = 512, .n = 4096, .k = 4096};
+  const MatmulExtents shared{.batch = 4, .m = 512, .n = 4096, .k = 4096};
   const MatmulScore expected = score_matmul(shared, {.m = 4, .n = 8}, 32);
   EXPECT_EQ(matmul_score(problem, bmnk(1, 4, 8, 1))->total(), expected.total());
-  const MatmulShape own{.batch = 4, .m = 512, .n = 4096, .k = 4096, .shared_weight = false};
+  const MatmulExtents own{.batch = 4, .m = 512, .n = 4096, .k = 4096, .shared_weight = false};
   EXPECT_EQ(matmul_score(batched_matmul(4, 512, 4096, 4096), bmnk(2, 4, 4, 1))->total(),
             score_matmul(own, {.b = 2, .m = 4, .n = 4}, 32).total());
 }

@@ -29,13 +29,13 @@ void for_each_combination(const DivisionProblem& problem, const std::vector<cons
 }
 
 /// How good a combination is: fitting beats not fitting; then see span_reduction.h.
-struct Candidate {
+struct SplitCandidate {
   Splits splits;
   Span span;
   int64_t cores = 0;
   bool fits = false;
 
-  bool better_than(const Candidate& other) const {
+  bool better_than(const SplitCandidate& other) const {
     if (fits != other.fits) return fits;
     if (fits) return cores != other.cores ? cores < other.cores : span.bytes > other.span.bytes;
     return span.bytes != other.span.bytes ? span.bytes < other.span.bytes : cores < other.cores;
@@ -61,21 +61,21 @@ class SpanReduction {
 
  private:
   /// The best way to split the axes of one dimension; none when it has no axis or the cores allow no split.
-  std::optional<Candidate> best_split(const DivisionTensor& tensor, size_t dimension) const {
+  std::optional<SplitCandidate> best_split(const DivisionTensor& tensor, size_t dimension) const {
     std::vector<const AxisFacts*> axes;
     for (const AxisFacts& axis : facts_) {
       if (axis.extent > 1 && tensor.coordinates[dimension].symbols().contains(axis.name))
         axes.push_back(&axis);
     }
-    std::optional<Candidate> best;
+    std::optional<SplitCandidate> best;
     if (axes.empty()) return best;
     Splits trial = splits_;
     for_each_combination(problem_, axes, 0, trial, [&](const Splits& splits) {
       const Span span = per_core_span(tensor, facts_, splits);
-      Candidate candidate{.splits = splits,
-                          .span = span,
-                          .cores = cores_used(splits),
-                          .fits = span.bytes <= problem_.span_limit};
+      SplitCandidate candidate{.splits = splits,
+                               .span = span,
+                               .cores = cores_used(splits),
+                               .fits = span.bytes <= problem_.span_limit};
       if (!best || candidate.better_than(*best)) best = std::move(candidate);
     });
     return best;

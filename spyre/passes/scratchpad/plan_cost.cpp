@@ -19,13 +19,13 @@ constexpr double kOverlap = 0.46;     // reference planning-and-timing 6.3: the 
 constexpr int64_t kPartialBytes = 4;  // a partial sum travels as fp32
 constexpr double kOneCorelet = 2;     // 1.2: cores that combine sums compute on one corelet
 
-struct Roles {
+struct MatmulRoles {
   MatmulShape shape;
   MatmulSplit split;
 };
 
-Roles roles_of(const NormalOp& op) {
-  Roles roles;
+MatmulRoles roles_of(const NormalOp& op) {
+  MatmulRoles roles;
   const std::vector<Loop>& loops = op.access.loops;
   roles.shape.shared_weight = true;
   const int n = op.output().lane;
@@ -47,7 +47,7 @@ Roles roles_of(const NormalOp& op) {
 }
 
 Nanos matmul_compute(const NormalOp& op) {
-  const Roles roles = roles_of(op);
+  const MatmulRoles roles = roles_of(op);
   const MatmulTime time = matmul_time(roles.shape, roles.split, fitted_rates());
   return time.compute * (roles.split.k > 1 ? kOneCorelet : 1) + time.split_penalty;
 }

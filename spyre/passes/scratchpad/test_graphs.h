@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -8,11 +9,19 @@
 #include "spyre/passes/assign_layouts.h"
 #include "spyre/passes/divide_nodes.h"
 #include "spyre/passes/eliminate_dead_code.h"
+#include "spyre/passes/plan_scratchpad.h"
 #include "spyre/passes/scratchpad/test_programs.h"
 #include "spyre/passes/select_ops.h"
 
 /// Graphs as they are when scratchpad planning starts.
 namespace spyre::test {
+
+inline const ScratchpadPlan::Entry& entry(const ScratchpadPlan& plan, std::string_view buffer) {
+  for (const ScratchpadPlan::Entry& e : plan.entries) {
+    if (e.buffer == buffer) return e;
+  }
+  throw std::out_of_range(std::string(buffer));
+}
 
 /// Text to a graph with one operation a node, layouts, and work divided over the cores.
 inline Graph divided(std::string_view text, int64_t cores) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "spyre/base/text.h"
+#include "spyre/base/units.h"
 
 /// Graphs as text, for tests of what stays in LX.
 namespace spyre::test {
@@ -59,6 +60,9 @@ inline std::string elementwise(std::string_view program) {
   }
   return text + nodes + "  return" + results + "\n}\n";
 }
+
+/// A tensor of 64 rows.
+inline constexpr Bytes kTensor{64 * 128};
 
 /// A fills LX for two readers, then B for three, then A again for two.
 inline std::string rests_once() {
