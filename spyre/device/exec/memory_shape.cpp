@@ -117,6 +117,10 @@ MemoryShape shape_of(const LaunchArg& arg, int64_t address) {
         }
       }
     }
+    // A dim that steps through nothing of the host has its elements at the first step.
+    if (mapped && host_step < 0 && dim.steps > 1) {
+      dim.logical = 1;
+    }
     shape.dims.push_back(dim);
     if (__builtin_mul_overflow(stride, std::max<int64_t>(dim.steps, 1), &stride)) {
       return {.base = address};  // no memory is that large; others refuse it
