@@ -183,7 +183,10 @@ Status Parser::loops(Node& node) {
       SPYRE_ASSIGN_OR_RETURN(loop.to_step, lex_.integer("a number of cores"));
     }
     if (loop.extent < 0 || loop.split < 1 || loop.step < 0 || loop.to_split < 1 || loop.to_step < 0)
-      return lex_.error_here(fmt::format("loop '{}' is empty", loop.name));
+      return lex_.error_here(fmt::format(
+          "loop '{}' has extent {}, splits {} and {}, steps {} and {}; allowed are splits from 1, the "
+          "others from 0",
+          loop.name, loop.extent, loop.split, loop.to_split, loop.step, loop.to_step));
     node.loops.push_back(std::move(loop));
     if (lex_.take(")")) return Status();
     if (!reduced && lex_.take(";")) {
@@ -278,7 +281,8 @@ Status Parser::node() {
     } else if (key == "bundle") {
       SPYRE_ASSIGN_OR_RETURN(node.bundle, lex_.integer("the number of a bundle"));
     } else {
-      return lex_.error_here(fmt::format("a node has no attribute '{}'", key));
+      return lex_.error_here(
+          fmt::format("a node has no attribute '{}', allowed are aten, at, hint, bundle", key));
     }
   }
   while (true) {

@@ -64,6 +64,19 @@ TEST(GraphText, ABufferIsReadOnlyAfterItIsWritten) {
   EXPECT_THAT(graph.error().message, HasSubstr("reads 'a' before anything is written there"));
 }
 
+TEST(Verify, GraphsMadeWithoutTextAreCheckedToo) {
+  Graph graph = parse_graph(kScaledSum).value();
+  graph.buffers[1].name = "x";
+  EXPECT_EQ(verify(graph).error().message, "graph 'scaled_sum': buffer 'x' appears twice");
+}
+
+TEST(CheckSizes, LayoutsMadeWithoutTextAreCheckedToo) {
+  Graph graph = parse_graph(kScaledSum).value();
+  graph.buffers[0].layout->device_size[0] = -1;
+  EXPECT_THAT(check_sizes(graph).error().message,
+              HasSubstr("graph 'scaled_sum': buffer 'x' has a layout no memory can have: "));
+}
+
 TEST(DeviceOpView, IsTheNodeWithItsOneOperation) {
   const Graph graph =
       parse_graph(

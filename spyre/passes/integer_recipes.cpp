@@ -212,7 +212,9 @@ Result<Operand> integer_fold(OpEmitter& emit, std::string_view kind, const Opera
     return repeats == 1 ? total : product(emit, total, integer(emit, static_cast<double>(repeats)));
   }
   if (kind == "prod") {
-    if (repeats != 1) return emit.refuse("a product of equal factors");
+    if (repeats != 1)
+      return emit.refuse(
+          "a product along a loop that its factors do not depend on; sums and extremes are allowed there");
     return exact_product(emit, x, loops);
   }
   if (emit.is_exact_float(x)) return as_integer(emit, folded(emit, kind, as_float(emit, x), loops));

@@ -211,7 +211,9 @@ Result<Operand> OpEmitter::ramp(const Expr& index, HostType type) {
   std::optional<Operand> sum;
   double constant_part = static_cast<double>(index.constant_term());
   for (const ExprTerm& term : index.terms()) {
-    if (term.kind != AtomKind::kSymbol) return refuse(fmt::format("'{}' as a value", index.to_string()));
+    if (term.kind != AtomKind::kSymbol)
+      return refuse(
+          fmt::format("'{}' as a value; allowed are sums of loops times numbers", index.to_string()));
     const auto loop =
         std::find_if(loops_.begin(), loops_.end(), [&](const Loop& l) { return l.name == term.name; });
     SPYRE_CHECK(loop != loops_.end(), "verified: indices use loops of their node");

@@ -43,7 +43,7 @@ TEST(UsableLx, IsWhatTheBackEndLeavesBehind) {
 }
 
 TEST(UsableLx, RefusesWhatIsNoFraction) {
-  EXPECT_FALSE(usable_lx(-0.1).ok());
+  EXPECT_EQ(usable_lx(-0.1).error().message, "DXP_LX_FRAC_AVAIL is -0.1, allowed are 0 to 1");
   EXPECT_FALSE(usable_lx(1.1).ok());
   EXPECT_FALSE(usable_lx(std::numeric_limits<double>::quiet_NaN()).ok());
 }

@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "spyre/codegen/superdsc/constants.h"
 #include "spyre/codegen/superdsc/corpus_for_test.h"
 
 namespace spyre::superdsc {
@@ -27,6 +28,11 @@ TEST(Refusals, SlicesThatStartInsideAStick) {
   EXPECT_THAT(
       refusal("slice", [](OpSpec& op) { op.args[0].device_coordinates[2] = expr("Mod(c1 + 3, 64)"); }),
       HasSubstr("op 'identity', tensor 'X': coordinate 'Mod(c1 + 3, 64)' is no lane"));
+}
+
+TEST(Refusals, ConstantsOfFormatsThatHoldNone) {
+  EXPECT_EQ(encode_constant(1.0, DataFormat::SEN143_FP8).error().message,
+            "constants of format SEN143_FP8, allowed are SEN169_FP16, IEEE_FP32, IEEE_INT32");
 }
 
 TEST(Refusals, CoordinatesThatMixSymbols) {
