@@ -23,6 +23,15 @@ def test_the_journey_shows_what_the_code_prints_today():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_a_block_of_the_journey_is_never_empty():
+    from scripts import regenerate_journey
+
+    page = "<!-- begin:a -->\n<!-- end:a -->"
+    assert "some text" in regenerate_journey.rewritten(page, {"a": "some text"})
+    with pytest.raises(SystemExit, match="block 'a' would be empty"):
+        regenerate_journey.rewritten(page, {"a": " \n"})
+
+
 def test_the_coverage_page_has_a_row_for_every_operator():
     command = [sys.executable, "scripts/generate_coverage.py", "--check"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
