@@ -32,6 +32,21 @@ def test_a_block_of_the_journey_is_never_empty():
         regenerate_journey.rewritten(page, {"a": " \n"})
 
 
+def test_a_readme_names_the_files_of_its_folder_and_no_others(tmp_path, monkeypatch):
+    from scripts import check_docs
+
+    folder = tmp_path / "spyre" / "layer"
+    (folder / "parts").mkdir(parents=True)
+    for name in ("named.h", "named.cpp", "named_test.cpp", "fast_a.cpp", "forgotten.h", "parts/inner.cpp"):
+        (folder / name).touch()
+    (folder / "README.md").write_text("`named.h` is it; `fast_*.cpp` are quick, `parts/` small, and `gone.h` was here.")
+    monkeypatch.setattr(check_docs, "ROOT", tmp_path)
+    assert list(check_docs.readme_problems()) == [
+        "spyre/layer/README.md: does not name forgotten.h",
+        "spyre/layer/README.md: names gone.h, which does not exist",
+    ]
+
+
 def test_the_coverage_page_has_a_row_for_every_operator():
     command = [sys.executable, "scripts/generate_coverage.py", "--check"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
