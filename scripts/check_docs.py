@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the documents against the tree: links, files named in backticks, README's map, what READMEs say of their
-folders, generated pages.
+"""Checks the documents against the tree: links, files named in backticks, pages that sources cite, README's map, what
+READMEs say of their folders, generated pages.
 
 Prints one line per problem and exits 1 if there is one. Needs nothing but Python. The generated pages are compared only
 where torch_spyre can be imported; where it cannot, a line says so.
@@ -22,6 +22,7 @@ LINK = re.compile(r"\[[^\]]*\]\(\s*<?([^)>\s]+)>?[^)]*\)")
 HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.MULTILINE)
 # A path in backticks is checked when it starts at a folder of the root and has no placeholder in it.
 NAMED_FILE = re.compile(r"`((?:spyre|glue|python|tools|tests|bench|docs|scripts|examples|cmake)/[\w./-]+)`")
+CITED = re.compile(r"\b(docs/[\w/-]+\.md(?:#[\w-]+)?)")
 CODE = re.compile(r"`([^`\n]+)`")
 FILE_NAME = re.compile(r"[\w./*-]+")
 # Folders whose READMEs list their files.
@@ -81,6 +82,17 @@ def page_problems(page: Path):
         name = match[1]
         if not exists_beside(page, name):
             yield f"{where}:{line_of(text, match.start())}: names `{name}`, which does not exist"
+
+
+def cited_problems():
+    """Pages that comments of the sources name exist, and so do the sections."""
+    for name in source_files():
+        if not name.endswith(SOURCES):
+            continue
+        text = (ROOT / name).read_text()
+        for match in CITED.finditer(text):
+            if problem := link_problem(ROOT / "README.md", match[1]):
+                yield f"{name}:{line_of(text, match.start())}: {problem}"
 
 
 def map_problems():
@@ -171,7 +183,7 @@ def generated_problems():
 
 def main() -> int:
     problems = [problem for page in pages() for problem in page_problems(page)]
-    problems += [*map_problems(), *readme_problems(), *generated_problems()]
+    problems += [*cited_problems(), *map_problems(), *readme_problems(), *generated_problems()]
     print("\n".join(problems), end="\n" if problems else "")
     return 1 if problems else 0
 

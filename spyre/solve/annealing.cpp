@@ -9,7 +9,7 @@ namespace spyre::solve {
 namespace {
 
 /// Temperatures of one run: four cycles, each falling geometrically through the range in which a typical loss
-/// is accepted with probability 0.8 at its start and 0.01 at its end (reference: planning-and-timing 4.13).
+/// is accepted with probability 0.8 at its start and 0.01 at its end (docs/reference/placement.md#annealing).
 class Cooling {
  public:
   explicit Cooling(int64_t steps) : cycle_(std::max<int64_t>(1, steps / 4)) {}

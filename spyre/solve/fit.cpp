@@ -9,7 +9,7 @@ namespace spyre::solve {
 namespace {
 
 /// Ascending: a short life with many uses first. In-place partners get a quarter step each, a saved write
-/// counts as half a use (reference: planning-and-timing 4.11).
+/// counts as half a use (docs/reference/placement.md#fit).
 double priority(const Buffer& b, bool is_parent) {
   const double discount = (b.in_place_parents.empty() ? 0 : 0.25) + (is_parent ? 0.25 : 0);
   const double uses = double(b.uses) + (b.input ? 0 : 0.5);

@@ -15,9 +15,10 @@
 namespace spyre {
 namespace {
 
-constexpr double kOverlap = 0.46;     // reference planning-and-timing 6.3: the joint planner's fraction
+constexpr double kOverlap = 0.46;     // docs/reference/timing.md#bundles: the joint planner's fraction
 constexpr int64_t kPartialBytes = 4;  // a partial sum travels as fp32
-constexpr double kOneCorelet = 2;     // 1.2: cores that combine sums compute on one corelet
+constexpr double kOneCorelet =
+    2;  // docs/reference/machine.md#rates: cores that combine sums compute on one corelet
 
 struct MatmulRoles {
   MatmulShape shape;
