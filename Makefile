@@ -10,7 +10,7 @@ BUILD := build/editable
 JOBS ?= $(shell nproc)
 SOURCES := $(shell find spyre glue bench tools cmake -type f \( -name '*.cpp' -o -name '*.h' -o -name '*.def' -o -name '*.inc' -o -name 'CMakeLists.txt' -o -name '*.cmake' \) 2>/dev/null) CMakeLists.txt pyproject.toml
 
-.PHONY: help demo test test-full fuzz bench build format lint sanitize wheel docs clean
+.PHONY: help demo test test-full fuzz bench bench-tables build format lint sanitize wheel docs clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,11 +31,11 @@ SEED ?= $(shell date +%s)
 fuzz: build  ## random programs against the CPU for MINUTES=5 from SEED=...; failures shrink into tests/corpus/programs
 	@nice $(PY) -m tests.programs.search --minutes $(MINUTES) --seed $(SEED)
 
-bench: build  ## benchmarks; each checks its results first
-	@$(BUILD)/bench/convert_bench
-	@$(BUILD)/bench/transfer_bench
-	@$(BUILD)/bench/runtime_bench
-	@$(BUILD)/bench/launch_bench
+bench: build/.bench  ## every benchmark once, with small settings; each checks its results first
+	@$(PY) scripts/run_bench.py --quick --build $(BUILD)
+
+bench-tables: build/.bench  ## the measured tables of bench/README.md anew: some minutes, on a machine without other work
+	@$(PY) scripts/run_bench.py --write --build $(BUILD)
 
 build: build/.tests  ## the C++ libraries, tools, tests, benchmarks and the Python package, in .venv
 
@@ -67,6 +67,11 @@ build/.tests: build/.package build/.test-packages
 	cmake --build $(BUILD) -j $(JOBS) | tail -1
 	touch $@
 
+build/.bench: build/.tests
+	@cmake -S . -B $(BUILD) -DSPYRE_BUILD_BENCH=ON > build/cmake.log
+	cmake --build $(BUILD) -j $(JOBS) | tail -1
+	touch $@
+
 lint: build  ## include directions, python style
 	@$(PY) scripts/check_includes.py
 	@$(PY) scripts/check_docs.py
@@ -79,9 +84,10 @@ format: build/.test-packages  ## rewrite sources in the project's style
 sanitize: build/.test-packages  ## unit tests under the address, undefined-behaviour and thread sanitizers
 	@scripts/run_sanitizers.sh
 
-wheel: build/.venv  ## dist/*.whl, built against the installed torch
+wheel: build/.venv  ## dist/*.whl, built against the installed torch, tried in a clean environment
+	@rm -f dist/torch_spyre-*.whl
 	@$(PY) -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -w dist .
-	@ls dist
+	@$(PY) scripts/check_wheel.py dist/torch_spyre-*.whl
 
 docs: build  ## regenerate the generated pages
 	@$(PY) scripts/generate_docs.py

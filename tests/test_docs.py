@@ -1,6 +1,8 @@
 """The pages say what the code does."""
 
+import fnmatch
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +47,30 @@ def test_a_readme_names_the_files_of_its_folder_and_no_others(tmp_path, monkeypa
         "spyre/layer/README.md: does not name forgotten.h",
         "spyre/layer/README.md: names gone.h, which does not exist",
     ]
+
+
+def contributing_rows():
+    rows = (line.split("|") for line in (ROOT / "CONTRIBUTING.md").read_text().splitlines() if line.startswith("| a"))
+    return [(cells[1].strip(), cells[2], cells[3].strip()) for cells in rows if len(cells) == 5 and cells[3].strip()]
+
+
+@pytest.mark.parametrize("what, touched, commit", contributing_rows(), ids=lambda value: value)
+def test_a_change_touches_what_contributing_says(what, touched, commit):
+    show = ["git", "show", "--name-only", "--format=", commit]
+    done = subprocess.run(show, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"this checkout has no commit {commit}")
+    files = done.stdout.split()
+    for path in re.findall(r"`([\w<>*./-]+/[\w<>*./-]+)`", touched):
+        pattern = re.sub(r"<\w+>", "*", path)
+        assert any(fnmatch.fnmatch(name, pattern) for name in files), f"{commit} touches no {path}"
+
+
+def test_every_benchmark_is_run_and_described():
+    from scripts import run_bench
+
+    sources = {p.name for p in (ROOT / "bench").iterdir() if p.suffix in (".cpp", ".py")}
+    assert sources == {bench.source for bench in run_bench.BENCHES}
 
 
 def test_the_coverage_page_has_a_row_for_every_operator():
