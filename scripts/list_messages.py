@@ -38,7 +38,7 @@ class Message(NamedTuple):
         return "/".join(self.path.split("/")[: 2 if self.path.startswith("spyre/") else 1])
 
     def pattern(self) -> re.Pattern:
-        parts = PLACEHOLDER.split(self.text.removeprefix("{}:{}: ").replace("{{", "\0").replace("}}", "\1"))
+        parts = PLACEHOLDER.split(self.text.removeprefix("{}:{}: ").strip().replace("{{", "\0").replace("}}", "\1"))
         return re.compile(".*".join(re.escape(p.replace("\0", "{").replace("\1", "}")) for p in parts), re.DOTALL)
 
 

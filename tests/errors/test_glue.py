@@ -3,11 +3,14 @@
 Where PyTorch has a message of its own for the same mistake, ours is that one.
 """
 
+import io
 import re
 
 import pytest
 import torch
 from torch_spyre import _C
+
+from tests.e2e.test_memory_safety import crafted, replace_text, saved, with_layout
 
 SPYRE = "spyre"
 
@@ -123,6 +126,44 @@ STORAGES = [
         "a Spyre tensor of sizes [8, 64], strides [64, 1] and storage offset 0 needs a storage of 512 elements, its "
         "storage has 256",
         lambda: shrunk(on_card(8, 64)).cpu(),
+    ),
+]
+
+
+def with_no_bytes(tensor):
+    empty = _C.SpyreTensorLayout([0, 2, 64], [64, 64, 1], _C.DataFormats.SEN169_FP16)
+    _C.set_spyre_tensor_layout(tensor, empty)
+    return tensor
+
+
+def loaded(change):
+    """A saved tensor of 2 x 128, its file changed."""
+    return torch.load(io.BytesIO(crafted(saved(on_card(2, 128)), change)), weights_only=True)
+
+
+def with_elements(count: bytes):
+    return lambda data: replace_text(data, rb"spyre_elements:\d+", b"spyre_elements:" + count)
+
+
+FILES = [
+    ("a saved Spyre element count is not a number: true", lambda: loaded(with_elements(b"true"))),
+    ("a saved Spyre storage of 256 elements says it has 257", lambda: loaded(with_elements(b"257"))),
+    (
+        "a saved Spyre tensor of sizes [2, 128] needs a storage of 256 elements, the file says 255",
+        lambda: loaded(with_elements(b"255")),
+    ),
+    (
+        "a saved Spyre layout of 274877906944 bytes is too large for 256 elements:",
+        lambda: loaded(lambda data: with_layout(data, [2**30, 2, 64], [64, 128, 1])),
+    ),
+    (
+        "a Spyre tensor of 256 elements is laid out in no bytes:",
+        lambda: with_no_bytes(on_card(2, 128)).cpu(),
+    ),
+    ("aten::_to_sparse returns a Sparse tensor; Spyre tensors are strided", lambda: on_card(4, 4).to_sparse()),
+    (
+        "set_log_file: /no/such/folder/log cannot be opened: No such file or directory",
+        lambda: _C._logging.LoggingConfig.instance().set_log_file("/no/such/folder/log"),
     ),
 ]
 
@@ -280,7 +321,7 @@ KERNELS = [
 
 @pytest.mark.parametrize(
     "message, call",
-    FACTORIES + VIEWS + STORAGES + COPIES + STREAMS + OPERATORS + KERNELS,
+    FACTORIES + VIEWS + STORAGES + FILES + COPIES + STREAMS + OPERATORS + KERNELS,
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_refused_with_its_message(message, call):
