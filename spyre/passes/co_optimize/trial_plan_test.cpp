@@ -1,23 +1,33 @@
-#include "spyre/passes/co_optimize/trial_plan.h"
+#include "spyre/lx/trial_plan.h"
 
 #include <gmock/gmock.h>
 
+#include <deque>
 #include <random>
 
-#include "spyre/passes/scratchpad/test_graphs.h"
+#include "spyre/passes/co_optimize/division_menu.h"
+#include "spyre/passes/test_graphs.h"
 
 namespace spyre {
 namespace {
 
+using lx::TrialPlan;
+
 struct Trial {
   Graph graph = test::divided(test::column_softmax(512, 1024), 8);
-  GraphAccess access = access_of(graph).value();
-  ResidencyJudge judge{graph, access, {}};
+  lx::GraphAccess access = lx::access_of(graph).value();
+  lx::ResidencyJudge judge{graph, access, lx::MoveSet::all()};
   std::deque<DivisionMenu> menus;
 
   Trial() {
     for (size_t n = 0; n < graph.nodes.size(); ++n)
       menus.emplace_back(graph, access, n, judge, DivisionMenu::Rules{.cores = 8});
+  }
+
+  TrialPlan plan() const {
+    std::vector<const std::vector<lx::Division>*> divisions;
+    for (const DivisionMenu& menu : menus) divisions.push_back(&menu.entries());
+    return TrialPlan(graph, access, judge, divisions, true);
   }
 };
 
@@ -27,7 +37,7 @@ INSTANTIATE_TEST_SUITE_P(Rooms, TrialPlans, testing::Values(1 << 20, 300'000, 0)
 
 TEST_P(TrialPlans, ChangesCostWhatAFreshPlanCosts) {
   Trial trial;
-  TrialPlan plan(trial.graph, trial.access, trial.judge, trial.menus, true);
+  TrialPlan plan = trial.plan();
   plan.start(GetParam());
   const double before = plan.time();
   std::mt19937 random(7);
@@ -38,7 +48,7 @@ TEST_P(TrialPlans, ChangesCostWhatAFreshPlanCosts) {
       if (random() % 2 == 0) changes.emplace_back(n, static_cast<int>(random() % entries));
     }
     plan.change(changes);
-    TrialPlan fresh(trial.graph, trial.access, trial.judge, trial.menus, true);
+    TrialPlan fresh = trial.plan();
     fresh.start(GetParam());
     fresh.change(changes);
     EXPECT_DOUBLE_EQ(plan.time(), fresh.time()) << "round " << round;
@@ -50,8 +60,8 @@ TEST_P(TrialPlans, ChangesCostWhatAFreshPlanCosts) {
 
 TEST_P(TrialPlans, MovesAddUp) {
   Trial trial;
-  TrialPlan plan(trial.graph, trial.access, trial.judge, trial.menus, true);
-  TrialPlan fresh(trial.graph, trial.access, trial.judge, trial.menus, true);
+  TrialPlan plan = trial.plan();
+  TrialPlan fresh = trial.plan();
   plan.start(GetParam());
   std::mt19937 random(8);
   for (int round = 0; round < 100; ++round) {
@@ -68,7 +78,7 @@ TEST_P(TrialPlans, MovesAddUp) {
 
 TEST(TrialPlan, RoomIsWorthSomething) {
   Trial trial;
-  TrialPlan plan(trial.graph, trial.access, trial.judge, trial.menus, true);
+  TrialPlan plan = trial.plan();
   plan.start(0);
   const double without = plan.time();
   plan.start(1 << 20);

@@ -1,11 +1,11 @@
-#include "spyre/passes/co_optimize/trial_plan.h"
+#include "spyre/lx/trial_plan.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "spyre/ops/ops.h"
 
-namespace spyre {
+namespace spyre::lx {
 namespace {
 
 constexpr size_t kMostTouches = 32;
@@ -30,11 +30,11 @@ std::vector<std::vector<size_t>> in_place_pairs(const Graph& graph, const GraphA
 }  // namespace
 
 TrialPlan::TrialPlan(const Graph& graph, const GraphAccess& access, const ResidencyJudge& judge,
-                     const std::deque<DivisionMenu>& menus, bool in_place)
+                     std::vector<const std::vector<Division>*> divisions, bool in_place)
     : graph_(graph),
       access_(access),
       judge_(judge),
-      menus_(menus),
+      divisions_(std::move(divisions)),
       parents_(graph.buffers.size()),
       children_(graph.buffers.size()),
       off_chip_(graph.buffers.size()),
@@ -101,12 +101,12 @@ void TrialPlan::take_back() {
 // What a node costs apart from the buffers that may live in LX.
 const PlanCost& TrialPlan::cost_alone(size_t node) {
   std::vector<PlanCost>& known = alone_[node];
-  for (size_t e = known.size(); e < menus_[node].entries().size(); ++e) {
-    const MenuEntry& entry = menus_[node].entries()[e];
-    PlanCost cost = entry.work;
-    for (size_t i = 0; i < entry.operands.size(); ++i) {
+  for (size_t e = known.size(); e < divisions_[node]->size(); ++e) {
+    const Division& division = (*divisions_[node])[e];
+    PlanCost cost = division.work;
+    for (size_t i = 0; i < division.operands.size(); ++i) {
       if (!off_chip_[static_cast<size_t>(operand_buffer(access_.ops[node], i))]) continue;
-      cost += traffic_cost(entry.operands[i].moved, i + 1 == entry.operands.size(), entry.cores);
+      cost += traffic_cost(division.operands[i].moved, i + 1 == division.operands.size(), division.cores);
     }
     known.push_back(cost);
   }
@@ -125,13 +125,13 @@ const TrialPlan::Case& TrialPlan::case_of(size_t buffer) {
 TrialPlan::Case TrialPlan::make_case(size_t buffer) const {
   const std::vector<BufferTouch>& touches = access_.touches[buffer];
   const auto cost = [&](const BufferTouch& touch) {
-    return traffic_cost(entry(touch.node).operands[touch.operand].moved, touch.writes,
-                        entry(touch.node).cores);
+    return traffic_cost(division(touch.node).operands[touch.operand].moved, touch.writes,
+                        division(touch.node).cores);
   };
   Case made;
   std::vector<TouchView> seen;
   for (const BufferTouch& touch : touches) {
-    seen.push_back(entry(touch.node).operands[touch.operand]);
+    seen.push_back(division(touch.node).operands[touch.operand]);
     made.off += cost(touch);
   }
   const Residency residency = judge_.judge(static_cast<BufferId>(buffer), seen);
@@ -249,4 +249,4 @@ void TrialPlan::make_room(Window window) {
   }
 }
 
-}  // namespace spyre
+}  // namespace spyre::lx

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "spyre/passes/scratchpad/residency.h"
+#include "spyre/lx/residency.h"
 #include "spyre/solve/problem.h"
 
 /// What a solver is asked, and what its answer means.
@@ -19,7 +19,7 @@
 ///
 /// Also in the full question: holdings that serve fewer readers over the ring, so that there is room for the
 /// copies of others.
-namespace spyre {
+namespace spyre::lx {
 
 /// One buffer of the placement problem.
 struct Candidate {
@@ -35,9 +35,8 @@ struct PlacementQuestion {
 
 struct QuestionOptions {
   Bytes capacity;
-  bool in_place = true;
-  bool full = false;      ///< more than one holding for a buffer
-  bool evictions = true;  ///< in the full question: stretches of lives
+  MoveSet moves = MoveSet::all();
+  bool full = false;  ///< more than one holding for a buffer
 };
 
 /// Buffers in the order of first touches, the holding of the whole life first. `seen` by buffer, as
@@ -46,4 +45,4 @@ PlacementQuestion question_of(const Graph& graph, const GraphAccess& access, con
                               const std::vector<std::vector<TouchView>>& seen,
                               const QuestionOptions& options);
 
-}  // namespace spyre
+}  // namespace spyre::lx

@@ -5,7 +5,7 @@
 #include "spyre/base/result.h"
 #include "spyre/graph/normal_op.h"
 
-namespace spyre {
+namespace spyre::lx {
 
 /// One operand of one node that is a given buffer.
 struct BufferTouch {
@@ -32,4 +32,4 @@ Result<GraphAccess> access_of(const Graph& graph);
 /// The buffer of an operand of a node.
 BufferId operand_buffer(const NormalOp& op, size_t operand);
 
-}  // namespace spyre
+}  // namespace spyre::lx

@@ -1,11 +1,11 @@
-#include "spyre/passes/scratchpad/place_writer.h"
+#include "spyre/lx/place_writer.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "spyre/passes/scratchpad/lx_copies.h"
+#include "spyre/lx/copies.h"
 
-namespace spyre {
+namespace spyre::lx {
 namespace {
 
 class PlaceWriter {
@@ -125,4 +125,4 @@ void write_places(Graph& graph, const GraphAccess& access, const PlacementQuesti
   writer.finish();
 }
 
-}  // namespace spyre
+}  // namespace spyre::lx

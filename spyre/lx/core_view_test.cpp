@@ -1,18 +1,18 @@
-#include "spyre/passes/scratchpad/core_view.h"
+#include "spyre/lx/core_view.h"
 
 #include <gmock/gmock.h>
 
-#include "spyre/passes/scratchpad/graph_access.h"
-#include "spyre/passes/scratchpad/test_graphs.h"
+#include "spyre/lx/graph_access.h"
+#include "spyre/lx/test_graphs.h"
 
-namespace spyre {
+namespace spyre::lx {
 namespace {
 
 using ::testing::ElementsAre;
 
 // neg over [512, 1024], device [16, 512, 64], with these splits of rows and columns.
 ViewOrReason view_of_output(std::string_view rows, std::string_view columns) {
-  Graph graph = test::divided(R"(graph g {
+  Graph graph = test::laid_out(R"(graph g {
     input x : float16[512, 1024] stride=[1024, 1]
     buffer y : float16[512, 1024] stride=[1024, 1]
     node y (p0: 512, p1: 1024) {
@@ -21,8 +21,7 @@ ViewOrReason view_of_output(std::string_view rows, std::string_view columns) {
       store y[1024*p0 + p1] v1
     }
     return y
-  })",
-                              1);
+  })");
   const auto set = [&](size_t loop, std::string_view text) {
     const size_t at = text.find('@');
     graph.nodes[0].loops[loop].split = std::stoll(std::string(text.substr(0, at)));
@@ -63,4 +62,4 @@ TEST(CoreView, ASliceOfPartOfAStickHasNoView) {
 }
 
 }  // namespace
-}  // namespace spyre
+}  // namespace spyre::lx

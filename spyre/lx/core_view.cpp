@@ -1,4 +1,4 @@
-#include "spyre/passes/scratchpad/core_view.h"
+#include "spyre/lx/core_view.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "spyre/graph/core_map.h"
 
-namespace spyre {
+namespace spyre::lx {
 namespace {
 
 // Elements of a loop that the card runs over: whole sticks of every operand that has it along the stick.
@@ -211,4 +211,4 @@ std::optional<AdoptedLoops> loops_for_view(const NormalOp& op, size_t operand, c
   return adopted;
 }
 
-}  // namespace spyre
+}  // namespace spyre::lx

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "spyre/passes/scratchpad/placement_question.h"
+#include "spyre/lx/allocation_problem.h"
 
-namespace spyre {
+namespace spyre::lx {
 
 /// Writes a placement into the graph: places, copies (lx_copies.h), and who reads which copy.
 ///
@@ -17,4 +17,4 @@ namespace spyre {
 void write_places(Graph& graph, const GraphAccess& access, const PlacementQuestion& question,
                   const solve::Placement& placement);
 
-}  // namespace spyre
+}  // namespace spyre::lx

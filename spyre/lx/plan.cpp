@@ -1,37 +1,38 @@
+#include "spyre/lx/plan.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "spyre/passes/plan_scratchpad.h"
 #include "spyre/solve/bounds.h"
 
-namespace spyre {
+namespace spyre::lx {
 
-Bytes ScratchpadPlan::saved() const {
+Bytes Plan::saved() const {
   Bytes sum;
   for (const Entry& entry : entries) sum += entry.address ? entry.saves : Bytes(0);
   return sum;
 }
 
-Bytes ScratchpadPlan::at_stake() const {
+Bytes Plan::at_stake() const {
   return solve::bytes_at_stake(asked);
 }
 
-Bytes ScratchpadPlan::peak() const {
+Bytes Plan::peak() const {
   Bytes end;
   for (const Entry& entry : entries)
     end = std::max(end, entry.address ? *entry.address + entry.per_core : end);
   return end;
 }
 
-Bytes ScratchpadPlan::most_saved() const {
+Bytes Plan::most_saved() const {
   return optimal ? saved() : at_stake() - solve::unavoidable_off_chip(asked);
 }
 
 namespace {
 
 // What a person should know about one buffer, in a few words.
-std::string remark_on(const ScratchpadPlan::Entry& entry, const std::vector<std::string>& nodes) {
+std::string remark_on(const Plan::Entry& entry, const std::vector<std::string>& nodes) {
   const auto name = [&](int64_t node) { return nodes[static_cast<size_t>(node)]; };
   if (!entry.address) return entry.reason;
   if (entry.reloaded_before || entry.evicted_after) {
@@ -56,7 +57,7 @@ Json names_of(const std::vector<int64_t>& nodes, const std::vector<std::string>&
 
 }  // namespace
 
-Json ScratchpadPlan::to_json() const {
+Json Plan::to_json() const {
   Json rows = Json::array();
   for (const Entry& entry : entries) {
     rows.push_back(
@@ -94,4 +95,4 @@ Json ScratchpadPlan::to_json() const {
           {"buffers", rows}};
 }
 
-}  // namespace spyre
+}  // namespace spyre::lx

@@ -2,9 +2,10 @@
 
 #include <vector>
 
-#include "spyre/passes/scratchpad/residency.h"
+#include "spyre/lx/planner.h"
+#include "spyre/lx/residency.h"
 
-namespace spyre {
+namespace spyre::lx {
 
 /// What an order of nodes would leave outside LX, quickly: every buffer that may live there for its whole
 /// life is there; where that is too much, the one that saves least for its size goes. Loads only, no
@@ -18,9 +19,7 @@ struct OrderLoss {
 
 class OrderEstimate {
  public:
-  /// Holdings of whole lives.
-  OrderEstimate(const Graph& graph, const GraphAccess& access, std::vector<Holding> holdings, Bytes capacity,
-                bool in_place);
+  OrderEstimate(const Graph& graph, const GraphAccess& access, const PlannerOptions& options);
 
   /// `order`: nodes in the sequence they run.
   OrderLoss loss_of(const std::vector<size_t>& order);
@@ -66,4 +65,4 @@ class OrderEstimate {
   int64_t work_ = 0;
 };
 
-}  // namespace spyre
+}  // namespace spyre::lx

@@ -15,10 +15,15 @@
 /// broadcasts is faster.
 namespace spyre {
 
-struct CoreView;
 struct DeviceLayout;
 struct Graph;
 struct NormalOp;
+
+}  // namespace spyre
+
+namespace spyre::lx {
+
+struct CoreView;
 
 struct PlanCost {
   Bytes read, written;  ///< device memory traffic
@@ -51,9 +56,4 @@ Result<PlanCost> cost_of(const Graph& graph);
 /// and `written` of its cost.
 Result<std::vector<Bytes>> traffic_by_buffer(const Graph& graph);
 
-/// What is read of every input and written of every result, each stick once: what no plan can avoid, and so
-/// never more than `read` and `written` of its cost. Of a table that is gathered from that is a row for each
-/// entry.
-Result<Bytes> compulsory_bytes(const Graph& graph);
-
-}  // namespace spyre
+}  // namespace spyre::lx

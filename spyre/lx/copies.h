@@ -3,15 +3,15 @@
 #include <optional>
 #include <vector>
 
-#include "spyre/passes/scratchpad/core_view.h"
-#include "spyre/passes/scratchpad/graph_access.h"
+#include "spyre/lx/core_view.h"
+#include "spyre/lx/graph_access.h"
 
 /// Nodes that move whole buffers between device memory and LX, or between the cores' LX:
 ///
 ///     clone       x_lx = x        one fetch from device memory, whatever the number of readers
 ///     copy-out    y = y_lx        one write to device memory, however often y is read before and after
 ///     shuffle     b_lx = b        from one division of the cores to another, over the ring
-namespace spyre {
+namespace spyre::lx {
 
 /// A touch that covers the whole buffer, so that its loops can carry a copy; nothing when there is none.
 const BufferTouch* whole_touch(const Graph& graph, const GraphAccess& access, BufferId buffer);
@@ -35,4 +35,4 @@ std::optional<Node> copy_node(const Graph& graph, const GraphAccess& access, con
 std::optional<CoreView> spread_view(const Graph& graph, const GraphAccess& access, const BufferTouch& basis,
                                     BufferId buffer, int64_t cores);
 
-}  // namespace spyre
+}  // namespace spyre::lx

@@ -1,10 +1,10 @@
-#include "spyre/passes/reorder/order_estimate.h"
+#include "spyre/lx/order_estimate.h"
 
 #include <algorithm>
 #include <limits>
 #include <numeric>
 
-namespace spyre {
+namespace spyre::lx {
 namespace {
 
 void add_once(std::vector<size_t>& nodes, size_t node) {
@@ -13,9 +13,13 @@ void add_once(std::vector<size_t>& nodes, size_t node) {
 
 }  // namespace
 
-OrderEstimate::OrderEstimate(const Graph& graph, const GraphAccess& access, std::vector<Holding> holdings,
-                             Bytes capacity, bool in_place)
-    : capacity_(capacity.count()) {
+OrderEstimate::OrderEstimate(const Graph& graph, const GraphAccess& access, const PlannerOptions& options)
+    : capacity_(options.capacity.count()) {
+  const ResidencyJudge judge(graph, access, options.moves);
+  const bool in_place = options.moves.allows(Move::kTakeOverSlot);
+  std::vector<Holding> holdings;
+  for (BufferId id = 0; id < std::ssize(graph.buffers); ++id)
+    holdings.push_back({id, {}, judge.judge(id, judge.touches_of(id))});
   std::erase_if(holdings, [](const Holding& h) { return !h.residency.barred.empty(); });
   for (const Holding& holding : holdings) {
     const Residency& residency = holding.residency;
@@ -152,4 +156,4 @@ OrderLoss OrderEstimate::loss_of(const std::vector<size_t>& order) {
   return loss;
 }
 
-}  // namespace spyre
+}  // namespace spyre::lx

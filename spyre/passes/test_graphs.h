@@ -6,18 +6,18 @@
 
 #include "spyre/base/text.h"
 #include "spyre/graph/graph.h"
+#include "spyre/lx/planner.h"
+#include "spyre/lx/test_programs.h"
 #include "spyre/passes/assign_layouts.h"
 #include "spyre/passes/divide_nodes.h"
 #include "spyre/passes/eliminate_dead_code.h"
-#include "spyre/passes/plan_scratchpad.h"
-#include "spyre/passes/scratchpad/test_programs.h"
 #include "spyre/passes/select_ops.h"
 
 /// Graphs as they are when scratchpad planning starts.
 namespace spyre::test {
 
-inline const ScratchpadPlan::Entry& entry(const ScratchpadPlan& plan, std::string_view buffer) {
-  for (const ScratchpadPlan::Entry& e : plan.entries) {
+inline const lx::Plan::Entry& entry(const lx::Plan& plan, std::string_view buffer) {
+  for (const lx::Plan::Entry& e : plan.entries) {
     if (e.buffer == buffer) return e;
   }
   throw std::out_of_range(std::string(buffer));
@@ -33,6 +33,11 @@ inline Graph divided(std::string_view text, int64_t cores) {
   if (const auto status = divide_nodes(graph, cores); !status.ok())
     throw std::runtime_error(status.error().message);
   return graph;
+}
+
+/// Scratchpads planned by a planner of their own.
+inline Result<lx::Plan> plan(Graph& graph, const lx::PlannerOptions& options = {}) {
+  return lx::Planner(options).plan(graph);
 }
 
 /// max, sub, exp, sum, div over the rows (axis 0) of an m x n matrix.

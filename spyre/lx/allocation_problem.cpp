@@ -1,10 +1,10 @@
-#include "spyre/passes/scratchpad/placement_question.h"
+#include "spyre/lx/allocation_problem.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-namespace spyre {
+namespace spyre::lx {
 namespace {
 
 constexpr size_t kMostRests = 4;      // of one buffer that are considered: 14 stretches at most
@@ -64,7 +64,7 @@ class Questioner {
       for (size_t h = first; h < question_.holdings.size(); ++h)
         add_candidates(h, h - first, choice ? id : -1);
     }
-    if (options_.in_place) add_parents();
+    if (options_.moves.allows(Move::kTakeOverSlot)) add_parents();
     return std::move(question_);
   }
 
@@ -119,7 +119,7 @@ class Questioner {
 
   void hold_otherwise(BufferId id) {
     hold_with_less_ring();
-    if (!options_.evictions) return;
+    if (!options_.moves.allows(Move::kEvict)) return;
     const std::vector<size_t> rests = rests_of(touches(id));
     for (size_t from = 0; from <= rests.size(); ++from) {
       for (size_t to = from; to <= rests.size(); ++to) {
@@ -217,4 +217,4 @@ PlacementQuestion question_of(const Graph& graph, const GraphAccess& access, con
   return Questioner(graph, access, judge, seen, options).ask();
 }
 
-}  // namespace spyre
+}  // namespace spyre::lx

@@ -21,7 +21,7 @@
 ///
 /// A node may touch less than its cores hold: of a dimension that is not cut, a slice is enough. Cores that
 /// differ only in loops the operand does not have hold the same part; such a view is *shared*.
-namespace spyre {
+namespace spyre::lx {
 
 /// `count` pieces, `stride` sticks apart.
 struct StickRun {
@@ -67,4 +67,4 @@ struct AdoptedLoops {
 std::optional<AdoptedLoops> loops_for_view(const NormalOp& op, size_t operand, const CoreView& view,
                                            std::span<const DeviceLayout* const> layouts);
 
-}  // namespace spyre
+}  // namespace spyre::lx

@@ -1,13 +1,11 @@
-// What no plan can avoid: the sticks of inputs that are read, once, and those of results that are written,
-// once.
+#include "spyre/lx/compulsory.h"
 
 #include <algorithm>
 
-#include "spyre/passes/scratchpad/core_view.h"
-#include "spyre/passes/scratchpad/graph_access.h"
-#include "spyre/passes/scratchpad/plan_cost.h"
+#include "spyre/lx/core_view.h"
+#include "spyre/lx/graph_access.h"
 
-namespace spyre {
+namespace spyre::lx {
 namespace {
 
 /// The part of a buffer that one operand touches.
@@ -81,4 +79,4 @@ Result<Bytes> compulsory_bytes(const Graph& graph) {
   return bytes;
 }
 
-}  // namespace spyre
+}  // namespace spyre::lx

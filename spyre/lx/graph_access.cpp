@@ -1,8 +1,6 @@
-#include "spyre/passes/scratchpad/graph_access.h"
+#include "spyre/lx/graph_access.h"
 
-#include "spyre/passes/assign_layouts.h"
-
-namespace spyre {
+namespace spyre::lx {
 
 BufferId operand_buffer(const NormalOp& op, size_t operand) {
   if (operand < op.op.indices.size()) return op.op.indices[operand].second.buffer;
@@ -25,4 +23,4 @@ Result<GraphAccess> access_of(const Graph& graph) {
   return access;
 }
 
-}  // namespace spyre
+}  // namespace spyre::lx

@@ -1,4 +1,4 @@
-#include "spyre/passes/scratchpad/plan_cost.h"
+#include "spyre/lx/plan_cost.h"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,10 @@
 #include "spyre/cost/memory.h"
 #include "spyre/cost/ring.h"
 #include "spyre/graph/core_map.h"
-#include "spyre/passes/scratchpad/core_view.h"
-#include "spyre/passes/scratchpad/graph_access.h"
+#include "spyre/lx/core_view.h"
+#include "spyre/lx/graph_access.h"
 
-namespace spyre {
+namespace spyre::lx {
 namespace {
 
 constexpr double kOverlap = 0.46;     // reference planning-and-timing 6.3: the joint planner's fraction
@@ -171,4 +171,4 @@ Result<std::vector<Bytes>> traffic_by_buffer(const Graph& graph) {
   return traffic;
 }
 
-}  // namespace spyre
+}  // namespace spyre::lx

@@ -7,13 +7,12 @@
 #include <vector>
 
 #include "spyre/base/units.h"
-#include "spyre/passes/scratchpad/core_view.h"
-#include "spyre/passes/scratchpad/graph_access.h"
+#include "spyre/lx/core_view.h"
+#include "spyre/lx/graph_access.h"
+#include "spyre/lx/moves.h"
 #include "spyre/solve/problem.h"
 
-namespace spyre {
-
-struct ScratchpadOptions;
+namespace spyre::lx {
 
 /// A copy of a resident buffer for readers that are divided otherwise: a shuffle makes it on the ring, just
 /// before the first of them.
@@ -70,16 +69,6 @@ struct TouchView {
   Bytes moved;  ///< device memory traffic of this operand when it is off chip
 };
 
-struct ResidencyRules {
-  bool clone_inputs = true;
-  bool copy_out = true;        ///< buffers that device memory needs too may be made in LX
-  bool relayouts = true;       ///< readers divided otherwise may be served over the ring
-  bool across_bundles = true;  ///< LX keeps what a bundle leaves for a later one
-};
-
-/// The rules that options of planning stand for.
-ResidencyRules rules_of(const ScratchpadOptions& options);
-
 /// Decides what may live in LX. Reasons, the first that applies:
 ///
 ///   not touched | empty tensor | constant | graph output | mutation target | graph input (read once)
@@ -89,13 +78,13 @@ ResidencyRules rules_of(const ScratchpadOptions& options);
 ///   padding left by restickify            a turned dimension ends inside a stick
 ///   partial or offset access              one LX address stands for the whole part of a core
 ///   core division mismatch                two nodes disagree about who holds what, and no shuffle helps
-///   written, read in another bundle       LX may be wiped between two bundles (unless `across_bundles`)
+///   written, read in another bundle       LX may be wiped between two bundles (unless Move::kCrossBundles)
 ///   no consumer                           nothing would be saved
 ///
 /// A reader's reason bars the buffer only when nothing is saved without that reader.
 class ResidencyJudge {
  public:
-  ResidencyJudge(const Graph& graph, const GraphAccess& access, const ResidencyRules& rules);
+  ResidencyJudge(const Graph& graph, const GraphAccess& access, MoveSet moves);
 
   /// `touches` are parallel to `GraphAccess::touches` of the buffer; views are those of this judge's
   /// `intern`. A stretch holds all nodes that write the buffer or none of them, and is barred otherwise.
@@ -125,7 +114,7 @@ class ResidencyJudge {
 
   const Graph& graph_;
   const GraphAccess& access_;
-  const ResidencyRules rules_;
+  const MoveSet moves_;
   int64_t most_cores_ = 1;  // of any node
   mutable std::set<CoreView, ViewOrder> views_;
   std::map<BufferId, std::string> bars_;
@@ -149,4 +138,4 @@ bool lies_alike(const Graph& graph, const GraphAccess& access, const Holding& ch
 bool may_take_over(const Graph& graph, const GraphAccess& access, const Holding& child,
                    const Holding& parent);
 
-}  // namespace spyre
+}  // namespace spyre::lx

@@ -1,4 +1,4 @@
-#include "spyre/passes/scratchpad/residency.h"
+#include "spyre/lx/residency.h"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,10 @@
 #include <tuple>
 
 #include "spyre/graph/core_map.h"
+#include "spyre/lx/copies.h"
 #include "spyre/ops/ops.h"
-#include "spyre/passes/plan_scratchpad.h"
-#include "spyre/passes/scratchpad/lx_copies.h"
 
-namespace spyre {
+namespace spyre::lx {
 namespace {
 
 size_t at(BufferId id) {
@@ -68,19 +67,12 @@ bool ResidencyJudge::ViewOrder::operator()(const CoreView& a, const CoreView& b)
       [&](const StickRun& x, const StickRun& y) { return run_key(x) < run_key(y); });
 }
 
-ResidencyJudge::ResidencyJudge(const Graph& graph, const GraphAccess& access, const ResidencyRules& rules)
-    : graph_(graph), access_(access), rules_(rules) {
+ResidencyJudge::ResidencyJudge(const Graph& graph, const GraphAccess& access, MoveSet moves)
+    : graph_(graph), access_(access), moves_(moves) {
   for (const NormalOp& op : access.ops) most_cores_ = std::max(most_cores_, cores_used(op.access.loops));
   for (BufferId id = 0; id < std::ssize(graph.buffers); ++id) {
     if (std::string reason = bar_of(id); !reason.empty()) bars_[id] = std::move(reason);
   }
-}
-
-ResidencyRules rules_of(const ScratchpadOptions& options) {
-  return {.clone_inputs = options.clone_inputs,
-          .copy_out = options.copy_out,
-          .relayouts = options.relayouts,
-          .across_bundles = options.across_bundles};
 }
 
 const CoreView* ResidencyJudge::intern(const CoreView& view) const {
@@ -117,10 +109,10 @@ std::string ResidencyJudge::bar_of(BufferId id) const {
   if (buffer.elements() == 0) return "empty tensor";
   if (buffer.fill) return "constant";
   if (buffer.is_input && writes > 0) return "mutation target";
-  if (buffer.is_input && !rules_.clone_inputs) return "graph input";
+  if (buffer.is_input && !moves_.allows(Move::kCopyIn)) return "graph input";
   if (buffer.is_input && !whole_storage(buffer)) return "partial or offset access";
   if (!buffer.is_input && reads == 0) return graph_.is_result(id) ? "graph output" : "no consumer";
-  if (graph_.is_result(id) && !rules_.copy_out) return "graph output";
+  if (graph_.is_result(id) && !moves_.allows(Move::kCopyOut)) return "graph output";
   for (const BufferTouch& touch : touches) {
     if (access_.ops[touch.node].access.indices.empty()) {
       return fmt::format("turned from a woven stick by '{}'", graph_.nodes[touch.node].name);
@@ -138,7 +130,7 @@ std::string ResidencyJudge::bar_of(const BufferTouch& touch) const {
   if (touch.writes && is_restickify(op) && turns_part_of_stick(op))
     return fmt::format("padding left by restickify '{}'", node);
   // Whole blocks that a core turns by itself are as good in LX; a view says whether they are.
-  if (!touch.writes && is_restickify(op) && (!rules_.relayouts || turns_part_of_stick(op)))
+  if (!touch.writes && is_restickify(op) && (!moves_.allows(Move::kShuffle) || turns_part_of_stick(op)))
     return fmt::format("read by restickify '{}'", node);
   const std::vector<AccessDim>& dims = access_.access(touch).dims;
   if (std::any_of(dims.begin(), dims.end(), [](const AccessDim& d) { return !d.indirect.empty(); }))
@@ -197,7 +189,7 @@ bool ResidencyJudge::elsewhere(const BufferTouch& touch, std::optional<int64_t> 
 // makes the buffer, or, where it is fetched, the one that reads most of it.
 std::optional<int64_t> ResidencyJudge::home_bundle(BufferId id, std::span<const TouchView> seen,
                                                    const Asked& asked) const {
-  if (rules_.across_bundles) return std::nullopt;
+  if (moves_.allows(Move::kCrossBundles)) return std::nullopt;
   const std::vector<BufferTouch>& touches = access_.touches[at(id)];
   const auto bundle = [&](const BufferTouch& touch) { return graph_.nodes[touch.node].bundle; };
   if (!graph_.buffers[at(id)].is_input && asked.first == 0) return bundle(touches.front());
@@ -272,7 +264,7 @@ Residency ResidencyJudge::judge(BufferId id, std::span<const TouchView> seen, co
       residency.direct.push_back(touch);
       saved += seen[i].moved;
       direct = true;
-    } else if (!rules_.relayouts || !on_ring || !can_copy(id, *origin, *seen[i].view)) {
+    } else if (!moves_.allows(Move::kShuffle) || !on_ring || !can_copy(id, *origin, *seen[i].view)) {
       leave(touch, fmt::format("core division mismatch: {} where it is made, {} in '{}'", origin->to_string(),
                                seen[i].view->to_string(), node));
     } else {
@@ -295,10 +287,11 @@ Residency ResidencyJudge::judge(BufferId id, std::span<const TouchView> seen, co
       return bar(fmt::format("read by '{}' before it is all written", node));
   }
   residency.copied_out = !fetched && (given_up || graph_.is_result(id) || !residency.off_chip.empty());
-  const bool out_possible = rules_.copy_out && !origin->shared() && can_copy(id, *origin, *origin);
+  const bool out_possible =
+      moves_.allows(Move::kCopyOut) && !origin->shared() && can_copy(id, *origin, *origin);
   if (residency.copied_out && !out_possible)
     return bar(residency.off_chip.empty() ? "graph output" : residency.why_off_chip);
-  if (fetched && (!rules_.clone_inputs || !can_copy(id, *origin, *origin)))
+  if (fetched && (!moves_.allows(Move::kCopyIn) || !can_copy(id, *origin, *origin)))
     return bar("partial or offset access");
   residency.saves = fetched || residency.copied_out ? saved : saved + written;
   residency.pays = fetched || residency.copied_out ? whole : Bytes(0);
@@ -346,4 +339,4 @@ bool may_take_over(const Graph& graph, const GraphAccess& access, const Holding&
                      [&](const Relayout& r) { return r.readers.front().node <= write; });
 }
 
-}  // namespace spyre
+}  // namespace spyre::lx

@@ -1,19 +1,27 @@
 #pragma once
 
-#include <deque>
 #include <map>
 #include <utility>
 #include <vector>
 
-#include "spyre/passes/co_optimize/division_menu.h"
+#include "spyre/lx/plan_cost.h"
+#include "spyre/lx/residency.h"
 
-namespace spyre {
+namespace spyre::lx {
+
+/// One way to divide a node, with what planning asks about it.
+struct Division {
+  std::vector<Loop> loops;
+  std::vector<TouchView> operands;  ///< in the order of NormalOp
+  PlanCost work;
+  int64_t cores = 1;
+};
 
 /// A division for every node, and what it costs with the buffers in LX that fit there by size.
 ///
 /// Changes are tried on the plan itself and cost what they touch, not what the graph holds:
 ///
-///     plan.change({{4, 2}, {5, 1}});     nodes 4 and 5 take other entries of their menus
+///     plan.change({{4, 2}, {5, 1}});     nodes 4 and 5 take others of their divisions
 ///     if (plan.time() >= best) plan.take_back();
 ///
 /// Which buffers may live in LX is the ResidencyJudge's word. Where they do not all fit at some step, the one
@@ -21,23 +29,24 @@ namespace spyre {
 /// buffers that a great many nodes read (kMostTouches): here they are in device memory.
 class TrialPlan {
  public:
-  using Change = std::pair<size_t, int>;  ///< a node, and an entry of its menu
+  using Change = std::pair<size_t, int>;  ///< a node, and which of its divisions
 
+  /// `divisions` by node, which the caller keeps; they may grow while the plan is in use.
   TrialPlan(const Graph& graph, const GraphAccess& access, const ResidencyJudge& judge,
-            const std::deque<DivisionMenu>& menus, bool in_place);
+            std::vector<const std::vector<Division>*> divisions, bool in_place);
 
-  /// Every node takes entry 0. `room`: bytes of one core's LX to count on.
+  /// Every node takes its division 0. `room`: bytes of one core's LX to count on.
   void start(int64_t room);
 
-  /// At most one entry per node.
+  /// At most one change per node.
   void change(const std::vector<Change>& changes);
   /// Undoes the last change, which was not undone yet.
   void take_back();
 
   double time() const { return cost_.total().ns; }
   int chosen(size_t node) const { return chosen_[node]; }
-  const MenuEntry& entry(size_t node) const {
-    return menus_[node].entries()[static_cast<size_t>(chosen_[node])];
+  const Division& division(size_t node) const {
+    return (*divisions_[node])[static_cast<size_t>(chosen_[node])];
   }
 
  private:
@@ -77,10 +86,10 @@ class TrialPlan {
   const Graph& graph_;
   const GraphAccess& access_;
   const ResidencyJudge& judge_;
-  const std::deque<DivisionMenu>& menus_;
-  std::vector<std::vector<size_t>> parents_, children_;  // by buffer: slots that may be taken over
-  std::vector<char> off_chip_;                           // by buffer: in device memory whatever is chosen
-  std::vector<std::vector<PlanCost>> alone_;  // by node and entry: its work, and its traffic with those
+  const std::vector<const std::vector<Division>*> divisions_;  // by node; they may grow
+  std::vector<std::vector<size_t>> parents_, children_;        // by buffer: slots that may be taken over
+  std::vector<char> off_chip_;                // by buffer: in device memory whatever is chosen
+  std::vector<std::vector<PlanCost>> alone_;  // by node and division: its work, and its traffic with those
   std::vector<std::map<std::vector<int>, Case>> cases_;  // by buffer
 
   int64_t room_ = 0;
@@ -99,4 +108,4 @@ class TrialPlan {
   std::vector<std::pair<size_t, Stay>> stays_before_;
 };
 
-}  // namespace spyre
+}  // namespace spyre::lx

@@ -1,4 +1,4 @@
-#include "spyre/passes/scratchpad/lx_copies.h"
+#include "spyre/lx/copies.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 
 #include "spyre/graph/core_map.h"
 
-namespace spyre {
+namespace spyre::lx {
 namespace {
 
 // An undivided node that copies along the loops of the basis.
@@ -111,4 +111,4 @@ std::optional<CoreView> spread_view(const Graph& graph, const GraphAccess& acces
   return found == nullptr ? std::nullopt : std::optional(*found);
 }
 
-}  // namespace spyre
+}  // namespace spyre::lx
