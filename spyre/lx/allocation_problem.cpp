@@ -47,25 +47,25 @@ std::vector<size_t> rests_of(const std::vector<BufferTouch>& touches) {
   return before;
 }
 
-class Questioner {
+class ProblemBuilder {
  public:
-  Questioner(const Graph& graph, const GraphAccess& access, const ResidencyJudge& judge,
-             const std::vector<std::vector<TouchView>>& seen, const QuestionOptions& options)
+  ProblemBuilder(const Graph& graph, const GraphAccess& access, const ResidencyJudge& judge,
+                 const std::vector<std::vector<TouchView>>& seen, const AllocationOptions& options)
       : graph_(graph), access_(access), judge_(judge), seen_(seen), options_(options) {
-    question_.problem.capacity = options.capacity;
+    allocation_.problem.capacity = options.capacity;
   }
 
-  PlacementQuestion ask() {
+  AllocationProblem build() {
     for (const BufferId id : by_first_touch()) {
-      const size_t first = question_.holdings.size();
+      const size_t first = allocation_.holdings.size();
       hold(id, {});
-      if (options_.full && question_.holdings.back().residency.barred.empty()) hold_otherwise(id);
-      const bool choice = question_.holdings.size() > first + 1;
-      for (size_t h = first; h < question_.holdings.size(); ++h)
+      if (options_.full && allocation_.holdings.back().residency.barred.empty()) hold_otherwise(id);
+      const bool choice = allocation_.holdings.size() > first + 1;
+      for (size_t h = first; h < allocation_.holdings.size(); ++h)
         add_candidates(h, h - first, choice ? id : -1);
     }
     if (options_.moves.allows(Move::kTakeOverSlot)) add_parents();
-    return std::move(question_);
+    return std::move(allocation_);
   }
 
  private:
@@ -86,12 +86,12 @@ class Questioner {
 
   void hold(BufferId id, Asked asked) {
     Residency residency = judge_.judge(id, seen_[static_cast<size_t>(id)], asked);
-    question_.holdings.push_back({id, std::move(asked), std::move(residency)});
+    allocation_.holdings.push_back({id, std::move(asked), std::move(residency)});
   }
 
   // The last holding again, with fewer readers served over the ring: some subset of the views.
   void hold_with_less_ring() {
-    const Holding full = question_.holdings.back();
+    const Holding full = allocation_.holdings.back();
     const std::vector<Relayout>& relayouts = full.residency.relayouts;
     if (relayouts.empty()) return;
     const size_t views = relayouts.size();
@@ -114,7 +114,7 @@ class Questioner {
   }
 
   void drop_last_if_barred() {
-    if (!question_.holdings.back().residency.barred.empty()) question_.holdings.pop_back();
+    if (!allocation_.holdings.back().residency.barred.empty()) allocation_.holdings.pop_back();
   }
 
   void hold_otherwise(BufferId id) {
@@ -128,17 +128,17 @@ class Questioner {
         asked.first = from == 0 ? 0 : rests[from - 1] + 1;
         asked.last = to == rests.size() ? touches(id).size() - 1 : rests[to];
         hold(id, std::move(asked));
-        if (question_.holdings.back().residency.barred.empty()) {
+        if (allocation_.holdings.back().residency.barred.empty()) {
           hold_with_less_ring();
         } else {
-          question_.holdings.pop_back();
+          allocation_.holdings.pop_back();
         }
       }
     }
   }
 
   void add_candidates(size_t h, size_t number, int tensor) {
-    const auto& [id, asked, residency] = question_.holdings[h];
+    const auto& [id, asked, residency] = allocation_.holdings[h];
     const Buffer& buffer = graph_.buffers[static_cast<size_t>(id)];
     const size_t end = std::min(asked.last, touches(id).size() - 1) + 1;
     int64_t nodes = 0;
@@ -148,22 +148,22 @@ class Questioner {
     const solve::Lifetime life = shown_life(residency, touches(id));
     const int suite = residency.relayouts.empty() ? -1 : static_cast<int>(h);
     const std::string name = number == 0 ? buffer.name : fmt::format("{}@{}", buffer.name, number);
-    question_.candidates.push_back({h, -1});
-    question_.problem.buffers.push_back({.name = name,
-                                         .live = life,
-                                         .size = std::max(residency.per_core, kStickBytes),
-                                         .uses = std::min(nodes, life.length()),
-                                         .input = residency.clone || buffer.fill.has_value(),
-                                         .saves = shares.front(),
-                                         .in_place_parents = {},
-                                         .fixed = {},
-                                         .barred = residency.barred,
-                                         .tensor = tensor,
-                                         .suite = suite});
+    allocation_.candidates.push_back({h, -1});
+    allocation_.problem.buffers.push_back({.name = name,
+                                           .live = life,
+                                           .size = std::max(residency.per_core, kStickBytes),
+                                           .uses = std::min(nodes, life.length()),
+                                           .input = residency.clone || buffer.fill.has_value(),
+                                           .saves = shares.front(),
+                                           .in_place_parents = {},
+                                           .fixed = {},
+                                           .barred = residency.barred,
+                                           .tensor = tensor,
+                                           .suite = suite});
     for (size_t i = 0; i < residency.relayouts.size(); ++i) {
       const Relayout& relayout = residency.relayouts[i];
-      question_.candidates.push_back({h, static_cast<int>(i)});
-      question_.problem.buffers.push_back(
+      allocation_.candidates.push_back({h, static_cast<int>(i)});
+      allocation_.problem.buffers.push_back(
           {.name = fmt::format("{}#{}", name, i + 1),
            .live = life_of(relayout),
            .size = std::max(relayout.per_core, kStickBytes),
@@ -180,21 +180,21 @@ class Questioner {
   // Children in the order asked, their parents in operand order.
   void add_parents() {
     std::vector<std::vector<size_t>> sources(graph_.buffers.size());  // positions in the problem, by buffer
-    for (size_t i = 0; i < question_.candidates.size(); ++i) {
-      const Candidate& candidate = question_.candidates[i];
+    for (size_t i = 0; i < allocation_.candidates.size(); ++i) {
+      const Candidate& candidate = allocation_.candidates[i];
       if (candidate.relayout < 0)
-        sources[static_cast<size_t>(question_.holdings[candidate.holding].buffer)].push_back(i);
+        sources[static_cast<size_t>(allocation_.holdings[candidate.holding].buffer)].push_back(i);
     }
-    for (size_t i = 0; i < question_.candidates.size(); ++i) {
-      const Candidate& candidate = question_.candidates[i];
-      const Holding& child = question_.holdings[candidate.holding];
+    for (size_t i = 0; i < allocation_.candidates.size(); ++i) {
+      const Candidate& candidate = allocation_.candidates[i];
+      const Holding& child = allocation_.holdings[candidate.holding];
       if (candidate.relayout >= 0 || child.residency.clone || !child.residency.barred.empty()) continue;
-      std::vector<int>& parents = question_.problem.buffers[i].in_place_parents;
+      std::vector<int>& parents = allocation_.problem.buffers[i].in_place_parents;
       const NormalOp& op = access_.ops[touches(child.buffer).front().node];
       for (const Access& input : op.op.inputs) {
         for (const size_t p : sources[static_cast<size_t>(input.buffer)]) {
           const bool known = std::find(parents.begin(), parents.end(), static_cast<int>(p)) != parents.end();
-          const Holding& parent = question_.holdings[question_.candidates[p].holding];
+          const Holding& parent = allocation_.holdings[allocation_.candidates[p].holding];
           if (!known && may_take_over(graph_, access_, child, parent)) parents.push_back(static_cast<int>(p));
         }
       }
@@ -205,16 +205,17 @@ class Questioner {
   const GraphAccess& access_;
   const ResidencyJudge& judge_;
   const std::vector<std::vector<TouchView>>& seen_;
-  const QuestionOptions options_;
-  PlacementQuestion question_;
+  const AllocationOptions options_;
+  AllocationProblem allocation_;
 };
 
 }  // namespace
 
-PlacementQuestion question_of(const Graph& graph, const GraphAccess& access, const ResidencyJudge& judge,
-                              const std::vector<std::vector<TouchView>>& seen,
-                              const QuestionOptions& options) {
-  return Questioner(graph, access, judge, seen, options).ask();
+AllocationProblem allocation_problem(const Graph& graph, const GraphAccess& access,
+                                     const ResidencyJudge& judge,
+                                     const std::vector<std::vector<TouchView>>& seen,
+                                     const AllocationOptions& options) {
+  return ProblemBuilder(graph, access, judge, seen, options).build();
 }
 
 }  // namespace spyre::lx

@@ -5,7 +5,7 @@
 #include "spyre/lx/residency.h"
 #include "spyre/solve/problem.h"
 
-/// What a solver is asked, and what its answer means.
+/// The problem that a solver is given, and what its solution means.
 ///
 /// Every way to hold a buffer is a *holding*; every holding becomes one buffer of the placement problem, and
 /// one more for each copy of it in another division (these are a suite: all or none). Holdings of one buffer
@@ -13,11 +13,11 @@
 ///
 ///     x, read by 1, 2 and, after a rest, by 7, 8        B: bytes of x, moved by each reader
 ///
-///       x      nodes 1..8   saves 3 B     the plain question: keep it, or leave it off chip
-///       x@1    nodes 1..2   saves 1 B     the full question asks for stretches too: x may be given up while
+///       x      nodes 1..8   saves 3 B     the plain problem: keep it, or leave it off chip
+///       x@1    nodes 1..2   saves 1 B     the full problem offers for stretches too: x may be given up while
 ///       x@2    nodes 7..8   saves 1 B     it rests, and is fetched again
 ///
-/// Also in the full question: holdings that serve fewer readers over the ring, so that there is room for the
+/// Also in the full problem: holdings that serve fewer readers over the ring, so that there is room for the
 /// copies of others.
 namespace spyre::lx {
 
@@ -27,13 +27,13 @@ struct Candidate {
   int relayout = -1;  ///< index into Residency::relayouts; -1: what is held itself
 };
 
-struct PlacementQuestion {
+struct AllocationProblem {
   solve::Problem problem;
   std::vector<Holding> holdings;
   std::vector<Candidate> candidates;  ///< by buffer of the problem; copies follow their source
 };
 
-struct QuestionOptions {
+struct AllocationOptions {
   Bytes capacity;
   MoveSet moves = MoveSet::all();
   bool full = false;  ///< more than one holding for a buffer
@@ -41,8 +41,9 @@ struct QuestionOptions {
 
 /// Buffers in the order of first touches, the holding of the whole life first. `seen` by buffer, as
 /// ResidencyJudge::touches_of gives it.
-PlacementQuestion question_of(const Graph& graph, const GraphAccess& access, const ResidencyJudge& judge,
-                              const std::vector<std::vector<TouchView>>& seen,
-                              const QuestionOptions& options);
+AllocationProblem allocation_problem(const Graph& graph, const GraphAccess& access,
+                                     const ResidencyJudge& judge,
+                                     const std::vector<std::vector<TouchView>>& seen,
+                                     const AllocationOptions& options);
 
 }  // namespace spyre::lx

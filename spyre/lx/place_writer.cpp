@@ -111,13 +111,13 @@ class PlaceWriter {
 
 }  // namespace
 
-void write_places(Graph& graph, const GraphAccess& access, const PlacementQuestion& question,
+void write_places(Graph& graph, const GraphAccess& access, const AllocationProblem& allocation,
                   const solve::Placement& placement) {
   PlaceWriter writer(graph, access);
-  for (size_t i = 0; i < question.candidates.size(); ++i) {
-    const auto& [holding, relayout] = question.candidates[i];
+  for (size_t i = 0; i < allocation.candidates.size(); ++i) {
+    const auto& [holding, relayout] = allocation.candidates[i];
     if (relayout >= 0 || !placement.offset[i]) continue;
-    const auto& [id, asked, residency] = question.holdings[holding];
+    const auto& [id, asked, residency] = allocation.holdings[holding];
     std::vector<Bytes> copies;
     for (size_t r = 0; r < residency.relayouts.size(); ++r) copies.push_back(*placement.offset[i + 1 + r]);
     writer.add(id, residency, *placement.offset[i], copies);

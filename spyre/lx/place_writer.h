@@ -14,7 +14,7 @@ namespace spyre::lx {
 ///              y_lx_2 = y                 fetched again, perhaps at another address
 ///     node 5   ... y_lx_2
 ///     node 6   ... y_lx_2
-void write_places(Graph& graph, const GraphAccess& access, const PlacementQuestion& question,
+void write_places(Graph& graph, const GraphAccess& access, const AllocationProblem& allocation,
                   const solve::Placement& placement);
 
 }  // namespace spyre::lx

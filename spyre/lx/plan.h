@@ -33,7 +33,7 @@ struct Plan {
   Bytes capacity;
   std::string solver;
   bool optimal = false;            ///< proven: no other placement saves more
-  int64_t work = 0;                ///< units that the solver spent, over all questions
+  int64_t work = 0;                ///< units that the solver spent, over all problems
   std::vector<Entry> entries;      ///< in the order of first touches
   std::vector<std::string> nodes;  ///< names, before clones were inserted
   solve::Problem asked;            ///< the placement problem, with every alternative that was offered

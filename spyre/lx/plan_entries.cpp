@@ -33,13 +33,13 @@ void add_nodes(const Holding& holding, const std::vector<BufferTouch>& touches, 
 
 class EntryMaker {
  public:
-  EntryMaker(const PlacementQuestion& question, const solve::Placement& placement, const Graph& graph,
+  EntryMaker(const AllocationProblem& allocation, const solve::Placement& placement, const Graph& graph,
              const GraphAccess& access)
-      : question_(question),
+      : allocation_(allocation),
         offsets_(placement.offset),
         graph_(graph),
         access_(access),
-        names_(question_.candidates.size()) {}
+        names_(allocation_.candidates.size()) {}
 
   std::vector<Plan::Entry> run() {
     name_what_is_told();
@@ -51,7 +51,7 @@ class EntryMaker {
   }
 
  private:
-  const Holding& holding(size_t i) const { return question_.holdings[question_.candidates[i].holding]; }
+  const Holding& holding(size_t i) const { return allocation_.holdings[allocation_.candidates[i].holding]; }
 
   // Of every buffer the holdings that were placed; of one that has none the whole life.
   void name_what_is_told() {
@@ -59,10 +59,10 @@ class EntryMaker {
     std::vector<size_t> first(graph_.buffers.size(), names_.size());
     for (size_t i = 0; i < names_.size(); ++i) {
       const auto id = static_cast<size_t>(holding(i).buffer);
-      if (question_.candidates[i].relayout >= 0) {
-        const size_t source = i - 1 - static_cast<size_t>(question_.candidates[i].relayout);
+      if (allocation_.candidates[i].relayout >= 0) {
+        const size_t source = i - 1 - static_cast<size_t>(allocation_.candidates[i].relayout);
         if (offsets_[i])
-          names_[i] = fmt::format("{}#{}", names_[source], question_.candidates[i].relayout + 1);
+          names_[i] = fmt::format("{}#{}", names_[source], allocation_.candidates[i].relayout + 1);
         continue;
       }
       first[id] = std::min(first[id], i);
@@ -76,9 +76,9 @@ class EntryMaker {
   }
 
   Plan::Entry entry_of(size_t i) const {
-    const solve::Buffer& buffer = question_.problem.buffers[i];
+    const solve::Buffer& buffer = allocation_.problem.buffers[i];
     const auto& [id, asked, residency] = holding(i);
-    const int relayout = question_.candidates[i].relayout;
+    const int relayout = allocation_.candidates[i].relayout;
     const std::vector<BufferTouch>& touches = access_.touches[static_cast<size_t>(id)];
     Plan::Entry entry{.buffer = names_[i],
                       .first = buffer.live.begin.count() / 2,
@@ -116,15 +116,15 @@ class EntryMaker {
 
   // Where copies are part of it, the first of all that could never fit.
   std::string reason_of(size_t source) const {
-    std::string reason = solve::spill_reason(question_.problem, static_cast<int>(source));
-    for (size_t i = source + 1; i < names_.size() && question_.candidates[i].relayout >= 0; ++i) {
-      if (question_.problem.buffers[i].size > question_.problem.capacity)
-        reason = solve::spill_reason(question_.problem, static_cast<int>(i));
+    std::string reason = solve::spill_reason(allocation_.problem, static_cast<int>(source));
+    for (size_t i = source + 1; i < names_.size() && allocation_.candidates[i].relayout >= 0; ++i) {
+      if (allocation_.problem.buffers[i].size > allocation_.problem.capacity)
+        reason = solve::spill_reason(allocation_.problem, static_cast<int>(i));
     }
     return reason;
   }
 
-  const PlacementQuestion& question_;
+  const AllocationProblem& allocation_;
   const std::vector<std::optional<Bytes>>& offsets_;
   const Graph& graph_;
   const GraphAccess& access_;
@@ -133,9 +133,9 @@ class EntryMaker {
 
 }  // namespace
 
-std::vector<Plan::Entry> plan_entries(const PlacementQuestion& question, const solve::Placement& placement,
+std::vector<Plan::Entry> plan_entries(const AllocationProblem& allocation, const solve::Placement& placement,
                                       const Graph& graph, const GraphAccess& access) {
-  return EntryMaker(question, placement, graph, access).run();
+  return EntryMaker(allocation, placement, graph, access).run();
 }
 
 }  // namespace spyre::lx

@@ -47,8 +47,8 @@ Result<Plan> Planner::plan(Graph& graph, Effort effort, const std::function<void
   const ResidencyJudge judge(graph, access, options_.moves);
   std::vector<std::vector<TouchView>> seen;
   for (BufferId id = 0; id < std::ssize(graph.buffers); ++id) seen.push_back(judge.touches_of(id));
-  QuestionOptions asked{.capacity = options_.capacity, .moves = options_.moves};
-  PlacementQuestion best = question_of(graph, access, judge, seen, asked);
+  AllocationOptions asked{.capacity = options_.capacity, .moves = options_.moves};
+  AllocationProblem best = allocation_problem(graph, access, judge, seen, asked);
   SPYRE_ASSIGN_OR_RETURN(solve::Solution solution, ask(best.problem, progress));
   Plan plan{.capacity = options_.capacity,
             .solver = options_.solver,
@@ -59,7 +59,7 @@ Result<Plan> Planner::plan(Graph& graph, Effort effort, const std::function<void
   if (effort == Effort::kFull && saved < solve::bytes_at_stake(best.problem)) {
     // Only what finds no room whole is worth asking for in parts.
     asked.full = true;
-    PlacementQuestion full = question_of(graph, access, judge, seen, asked);
+    AllocationProblem full = allocation_problem(graph, access, judge, seen, asked);
     if (full.problem != best.problem) {
       SPYRE_ASSIGN_OR_RETURN(solve::Solution parts, ask(full.problem, progress));
       plan.work += parts.work;

@@ -36,7 +36,7 @@ enum class Effort : uint8_t {
 
 /// Plans scratchpads: the graphs of one compilation, one after the other.
 ///
-/// Passes on their way to a plan ask the same questions again: what the search for divisions ends with is what planning
+/// Passes on their way to a plan pose the same problems again: what the search for divisions ends with is what planning
 /// begins with. A planner therefore remembers the last few answers of its solver. Every graph gets the plan that a new
 /// planner would give it.
 class Planner {
@@ -48,7 +48,7 @@ class Planner {
   const PlannerOptions& options() const { return options_; }
 
   /// Decides what stays in LX, and writes it into the graph: places, copies, and who reads which copy
-  /// (place_writer.h). Two questions are asked (allocation_problem.h): first every buffer for its whole life; where that
+  /// (place_writer.h). Two problems are posed (allocation_problem.h): first every buffer for its whole life; where that
   /// leaves one outside for lack of room, also for stretches of it, so that the solver may evict what rests and reload
   /// it later. The answer that saves more stays, the first when they save the same.
   ///
