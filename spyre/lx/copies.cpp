@@ -68,9 +68,9 @@ bool has_view(const NormalOp& model, const DeviceLayout& layout, const CoreView&
   return loops_for_view(model, 0, view, TwoLayouts{&layout, &layout}).has_value();
 }
 
-std::optional<Node> copy_node(const Graph& graph, const GraphAccess& access, const BufferTouch& basis,
-                              BufferId from, BufferId to, const CoreView& from_view,
-                              const CoreView& to_view) {
+std::optional<Node> divided_copy(const Graph& graph, const GraphAccess& access, const BufferTouch& basis,
+                                 BufferId from, BufferId to, const CoreView& from_view,
+                                 const CoreView& to_view) {
   const bool moves = from_view != to_view;
   if (!moves && from_view.shared()) return std::nullopt;
   Node node = plain_copy(graph, access, basis, from, to, moves ? "shuffle" : "identity");

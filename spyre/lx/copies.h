@@ -27,8 +27,9 @@ bool has_view(const NormalOp& model, const DeviceLayout& layout, const CoreView&
 /// The node `to = from`, divided so that both sides have these views; nothing when its loops cannot be
 /// divided so. Equal views make a plain copy, in which each core moves its own part; one side may then be in
 /// device memory. Different ones make a shuffle, both sides in LX. `to` must be laid out as `from` is.
-std::optional<Node> copy_node(const Graph& graph, const GraphAccess& access, const BufferTouch& basis,
-                              BufferId from, BufferId to, const CoreView& from_view, const CoreView& to_view);
+std::optional<Node> divided_copy(const Graph& graph, const GraphAccess& access, const BufferTouch& basis,
+                                 BufferId from, BufferId to, const CoreView& from_view,
+                                 const CoreView& to_view);
 
 /// A view in which every core holds a part of its own, for a buffer whose readers all share parts: the loops
 /// of the basis cut among `cores` cores, as evenly as they allow. Nothing when fewer cores would take part.

@@ -113,7 +113,7 @@ int64_t step_to(const CoreView& view, int64_t apart) {
 
 int64_t CoreView::sticks() const {
   int64_t count = 1;
-  for (const StickRun& run : runs) count *= run.count;
+  for (const StridedRun& run : runs) count *= run.count;
   return count;
 }
 
@@ -173,7 +173,7 @@ std::optional<AdoptedLoops> loops_for_view(const NormalOp& op, size_t operand, c
   for (Loop& loop : whole.access.loops) loop.split = 1, loop.step = 0;
   const ViewBuilder dims(whole, operand, layouts);
   const std::vector<AccessDim>& access = op.access.operands[operand].dims;
-  std::vector<StickRun> runs(view.runs.rbegin(), view.runs.rend());  // innermost first, as dims are visited
+  std::vector<StridedRun> runs(view.runs.rbegin(), view.runs.rend());  // innermost first, as dims are visited
   AdoptedLoops adopted{.loops = whole.access.loops};
   size_t next = 0;
   int64_t stride = 1, parts = 1;
@@ -184,7 +184,7 @@ std::optional<AdoptedLoops> loops_for_view(const NormalOp& op, size_t operand, c
     if (dim.loop < 0 || dim.size == 1) continue;
     int64_t count = 1;
     if (next < runs.size() && runs[next].stride == stride) {
-      StickRun& run = runs[next];
+      StridedRun& run = runs[next];
       count = std::min(run.count, dim.size);
       if (run.count % count != 0) return std::nullopt;
       run = {stride * dim.size, run.count / count};

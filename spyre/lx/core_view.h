@@ -24,16 +24,16 @@
 namespace spyre::lx {
 
 /// `count` pieces, `stride` sticks apart.
-struct StickRun {
+struct StridedRun {
   int64_t stride = 1;
   int64_t count = 1;
 
-  friend bool operator==(const StickRun&, const StickRun&) = default;
+  friend bool operator==(const StridedRun&, const StridedRun&) = default;
 };
 
 struct CoreView {
-  std::vector<StickRun> runs;  ///< outermost first, the same on every core; none: one stick
-  std::vector<int64_t> first;  ///< by core
+  std::vector<StridedRun> runs;  ///< outermost first, the same on every core; none: one stick
+  std::vector<int64_t> first;    ///< by core
 
   int64_t cores() const { return static_cast<int64_t>(first.size()); }
   /// What one core holds.

@@ -40,14 +40,14 @@ CoreView view(std::string_view rows, std::string_view columns) {
 
 TEST(CoreView, RowsOfEveryColumnStick) {
   const CoreView four = view("4", "1");
-  EXPECT_THAT(four.runs, ElementsAre(StickRun{512, 16}, StickRun{1, 128}));
+  EXPECT_THAT(four.runs, ElementsAre(StridedRun{512, 16}, StridedRun{1, 128}));
   EXPECT_THAT(four.first, ElementsAre(0, 128, 256, 384));
   EXPECT_EQ(four.sticks(), 2048);
 }
 
 TEST(CoreView, WholeColumnSticksAreOneRun) {
   const CoreView four = view("1", "4");
-  EXPECT_THAT(four.runs, ElementsAre(StickRun{1, 2048}));
+  EXPECT_THAT(four.runs, ElementsAre(StridedRun{1, 2048}));
   EXPECT_THAT(four.first, ElementsAre(0, 2048, 4096, 6144));
 }
 

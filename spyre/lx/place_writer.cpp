@@ -84,7 +84,7 @@ class PlaceWriter {
 
   void insert(size_t before, int rank, BufferId from, BufferId to, const CoreView& from_view,
               const CoreView& to_view) {
-    auto node = copy_node(graph_, access_, *basis_, from, to, from_view, to_view);
+    auto node = divided_copy(graph_, access_, *basis_, from, to, from_view, to_view);
     SPYRE_CHECK(node.has_value(), "a planned copy can be divided");
     node->bundle = graph_.nodes[rank == 0 ? before - 1 : before].bundle;  // with whom it is made for
     inserts_.push_back({before, rank, *std::move(node)});

@@ -60,11 +60,11 @@ solve::Lifetime life_of(const Relayout& relayout) {
 }
 
 bool ResidencyJudge::ViewOrder::operator()(const CoreView& a, const CoreView& b) const {
-  const auto run_key = [](const StickRun& run) { return std::pair(run.stride, run.count); };
+  const auto run_key = [](const StridedRun& run) { return std::pair(run.stride, run.count); };
   if (a.first != b.first) return a.first < b.first;
   return std::lexicographical_compare(
       a.runs.begin(), a.runs.end(), b.runs.begin(), b.runs.end(),
-      [&](const StickRun& x, const StickRun& y) { return run_key(x) < run_key(y); });
+      [&](const StridedRun& x, const StridedRun& y) { return run_key(x) < run_key(y); });
 }
 
 ResidencyJudge::ResidencyJudge(const Graph& graph, const GraphAccess& access, MoveSet moves)
