@@ -31,7 +31,7 @@ OrderEstimate::OrderEstimate(const Graph& graph, const GraphAccess& access, cons
               .clone = residency.clone,
               .copied_out = residency.copied_out,
               .parents = {},
-              .heirs = {}};
+              .successors = {}};
     for (const BufferTouch& touch : residency.direct) {
       add_once(item.nodes, touch.node);
       if (touch.writes) add_once(item.writers, touch.node);
@@ -42,12 +42,12 @@ OrderEstimate::OrderEstimate(const Graph& graph, const GraphAccess& access, cons
       item.copies.push_back(std::move(copy));
     }
     for (size_t p = 0; p < holdings.size() && in_place; ++p) {
-      if (lies_alike(graph, access, holding, holdings[p])) item.parents.push_back(p);
+      if (same_mapping(graph, access, holding, holdings[p])) item.parents.push_back(p);
     }
     items_.push_back(std::move(item));
   }
   for (size_t i = 0; i < items_.size(); ++i) {
-    for (const size_t parent : items_[i].parents) items_[parent].heirs.push_back(i);
+    for (const size_t parent : items_[i].parents) items_[parent].successors.push_back(i);
   }
   position_.resize(graph.nodes.size());
   load_.resize(2 * graph.nodes.size() + 3);
@@ -106,12 +106,12 @@ void OrderEstimate::load_all() {
   std::partial_sum(load_.begin(), load_.end(), load_.begin());
 }
 
-// An heir lies where its parent lay and is as large: loads never rise.
+// An successor lies where its parent lay and is as large: loads never rise.
 void OrderEstimate::drop(size_t item) {
   const bool late = takes_over(item);
-  std::vector<size_t> heirs;
-  for (const size_t heir : items_[item].heirs) {
-    if (kept_[heir] && takes_over(heir)) heirs.push_back(heir);
+  std::vector<size_t> successors;
+  for (const size_t successor : items_[item].successors) {
+    if (kept_[successor] && takes_over(successor)) successors.push_back(successor);
   }
   kept_[item] = 0;
   const size_t end = item + 1 < source_.size() ? source_[item + 1] : pieces_.size();
@@ -121,9 +121,10 @@ void OrderEstimate::drop(size_t item) {
     for (int64_t step = begin; step < piece.end; ++step) load_[static_cast<size_t>(step)] -= piece.size;
     work_ += std::max<int64_t>(0, piece.end - begin);
   }
-  for (const size_t heir : heirs) {
-    const Piece& piece = pieces_[source_[heir]];
-    if (!takes_over(heir) && piece.begin < piece.end) load_[static_cast<size_t>(piece.begin)] += piece.size;
+  for (const size_t successor : successors) {
+    const Piece& piece = pieces_[source_[successor]];
+    if (!takes_over(successor) && piece.begin < piece.end)
+      load_[static_cast<size_t>(piece.begin)] += piece.size;
   }
 }
 

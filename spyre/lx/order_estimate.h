@@ -38,8 +38,8 @@ class OrderEstimate {
     std::vector<Copy> copies;
     int64_t size, saves;
     bool clone, copied_out;
-    std::vector<size_t> parents;  // items whose slot it may take over if they end where it begins
-    std::vector<size_t> heirs;    // the other way around
+    std::vector<size_t> parents;     // items whose slot it may take over if they end where it begins
+    std::vector<size_t> successors;  // the other way around
   };
   struct Piece {
     size_t item;

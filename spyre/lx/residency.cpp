@@ -309,7 +309,8 @@ Residency ResidencyJudge::judge(BufferId id, std::span<const TouchView> seen, co
   return residency;
 }
 
-bool lies_alike(const Graph& graph, const GraphAccess& access, const Holding& child, const Holding& parent) {
+bool same_mapping(const Graph& graph, const GraphAccess& access, const Holding& child,
+                  const Holding& parent) {
   const Residency &own = child.residency, &theirs = parent.residency;
   if (!own.barred.empty() || own.clone || !theirs.barred.empty() || parent.buffer == child.buffer)
     return false;
@@ -331,7 +332,7 @@ bool lies_alike(const Graph& graph, const GraphAccess& access, const Holding& ch
 
 bool may_take_over(const Graph& graph, const GraphAccess& access, const Holding& child,
                    const Holding& parent) {
-  if (!lies_alike(graph, access, child, parent)) return false;
+  if (!same_mapping(graph, access, child, parent)) return false;
   const size_t write = access.touches[at(child.buffer)].front().node;
   const Residency& theirs = parent.residency;
   return theirs.direct.back().node == write &&

@@ -131,9 +131,9 @@ struct Holding {
 
 /// Whether the writer of the child reads the parent, element for element as it writes the child and on the
 /// same cores, in an operation that may write over its input.
-bool lies_alike(const Graph& graph, const GraphAccess& access, const Holding& child, const Holding& parent);
+bool same_mapping(const Graph& graph, const GraphAccess& access, const Holding& child, const Holding& parent);
 
-/// Whether the child may take over the slot of the parent: they lie alike, and nobody reads the parent there
+/// Whether the child may take over the slot of the parent: same mapping, and nobody reads the parent there
 /// later.
 bool may_take_over(const Graph& graph, const GraphAccess& access, const Holding& child,
                    const Holding& parent);
