@@ -10,9 +10,9 @@ namespace {
 constexpr size_t kMostRests = 4;      // of one buffer that are considered: 14 stretches at most
 constexpr size_t kMostRingViews = 3;  // with more, subsets of what the ring serves are not all tried
 
-// Of a barred buffer the time from its first touch to its last, for the reader of the plan.
+// Of an ineligible buffer the time from its first touch to its last, for the reader of the plan.
 solve::Lifetime shown_life(const Residency& residency, const std::vector<BufferTouch>& touches) {
-  if (residency.barred.empty()) return life_of(residency);
+  if (residency.ineligible.empty()) return life_of(residency);
   const auto step = [](const BufferTouch& touch) { return 2 * static_cast<int64_t>(touch.node) + 1; };
   return {solve::Step(step(touches.front())), solve::Step(step(touches.back()) + 1)};
 }
@@ -59,7 +59,7 @@ class ProblemBuilder {
     for (const BufferId id : by_first_touch()) {
       const size_t first = allocation_.holdings.size();
       hold(id, {});
-      if (options_.full && allocation_.holdings.back().residency.barred.empty()) hold_otherwise(id);
+      if (options_.full && allocation_.holdings.back().residency.ineligible.empty()) hold_otherwise(id);
       const bool choice = allocation_.holdings.size() > first + 1;
       for (size_t h = first; h < allocation_.holdings.size(); ++h)
         add_candidates(h, h - first, choice ? id : -1);
@@ -109,12 +109,12 @@ class ProblemBuilder {
         if (refused[v]) asked.off_ring.push_back(judge_.intern(relayouts[v].view));
       }
       hold(full.buffer, std::move(asked));
-      drop_last_if_barred();
+      drop_last_if_ineligible();
     }
   }
 
-  void drop_last_if_barred() {
-    if (!allocation_.holdings.back().residency.barred.empty()) allocation_.holdings.pop_back();
+  void drop_last_if_ineligible() {
+    if (!allocation_.holdings.back().residency.ineligible.empty()) allocation_.holdings.pop_back();
   }
 
   void hold_otherwise(BufferId id) {
@@ -128,7 +128,7 @@ class ProblemBuilder {
         asked.first = from == 0 ? 0 : rests[from - 1] + 1;
         asked.last = to == rests.size() ? touches(id).size() - 1 : rests[to];
         hold(id, std::move(asked));
-        if (allocation_.holdings.back().residency.barred.empty()) {
+        if (allocation_.holdings.back().residency.ineligible.empty()) {
           hold_with_less_ring();
         } else {
           allocation_.holdings.pop_back();
@@ -157,7 +157,7 @@ class ProblemBuilder {
                                            .saves = shares.front(),
                                            .in_place_parents = {},
                                            .fixed = {},
-                                           .barred = residency.barred,
+                                           .ineligible = residency.ineligible,
                                            .tensor = tensor,
                                            .suite = suite});
     for (size_t i = 0; i < residency.relayouts.size(); ++i) {
@@ -171,7 +171,7 @@ class ProblemBuilder {
            .saves = shares[i + 1],
            .in_place_parents = {},
            .fixed = {},
-           .barred = {},
+           .ineligible = {},
            .tensor = tensor,
            .suite = suite});
     }
@@ -188,7 +188,7 @@ class ProblemBuilder {
     for (size_t i = 0; i < allocation_.candidates.size(); ++i) {
       const Candidate& candidate = allocation_.candidates[i];
       const Holding& child = allocation_.holdings[candidate.holding];
-      if (candidate.relayout >= 0 || child.residency.clone || !child.residency.barred.empty()) continue;
+      if (candidate.relayout >= 0 || child.residency.clone || !child.residency.ineligible.empty()) continue;
       std::vector<int>& parents = allocation_.problem.buffers[i].in_place_parents;
       const NormalOp& op = access_.ops[touches(child.buffer).front().node];
       for (const Access& input : op.op.inputs) {

@@ -20,7 +20,7 @@ OrderEstimate::OrderEstimate(const Graph& graph, const GraphAccess& access, cons
   std::vector<Holding> holdings;
   for (BufferId id = 0; id < std::ssize(graph.buffers); ++id)
     holdings.push_back({id, {}, judge.judge(id, judge.touches_of(id))});
-  std::erase_if(holdings, [](const Holding& h) { return !h.residency.barred.empty(); });
+  std::erase_if(holdings, [](const Holding& h) { return !h.residency.ineligible.empty(); });
   for (const Holding& holding : holdings) {
     const Residency& residency = holding.residency;
     Item item{.nodes = {},

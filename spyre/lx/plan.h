@@ -15,7 +15,7 @@ struct Plan {
   struct Entry {
     std::string buffer;
     int64_t first = 0, last = 0;   ///< nodes that touch it first and last, before clones were inserted
-    Bytes per_core;                ///< what each core holds; of a barred buffer all of it
+    Bytes per_core;                ///< what each core holds; of an ineligible buffer all of it
     std::optional<Bytes> address;  ///< the same on every core; none: device memory
     std::string reason;            ///< why it is not in LX; of one that is, why device memory needs it too
     std::string in_place_of;       ///< the buffer whose slot it took over

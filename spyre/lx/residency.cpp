@@ -71,7 +71,7 @@ ResidencyJudge::ResidencyJudge(const Graph& graph, const GraphAccess& access, Mo
     : graph_(graph), access_(access), moves_(moves) {
   for (const NormalOp& op : access.ops) most_cores_ = std::max(most_cores_, cores_used(op.access.loops));
   for (BufferId id = 0; id < std::ssize(graph.buffers); ++id) {
-    if (std::string reason = bar_of(id); !reason.empty()) bars_[id] = std::move(reason);
+    if (std::string reason = why_ineligible(id); !reason.empty()) ineligible_[id] = std::move(reason);
   }
 }
 
@@ -99,8 +99,8 @@ std::vector<TouchView> ResidencyJudge::touches_of(BufferId buffer) const {
   return touches;
 }
 
-// What bars a buffer however the work is divided.
-std::string ResidencyJudge::bar_of(BufferId id) const {
+// What keeps a buffer out of LX however the work is divided.
+std::string ResidencyJudge::why_ineligible(BufferId id) const {
   const Buffer& buffer = graph_.buffers[at(id)];
   const std::vector<BufferTouch>& touches = access_.touches[at(id)];
   const auto writes = std::count_if(touches.begin(), touches.end(), [](const auto& t) { return t.writes; });
@@ -117,13 +117,13 @@ std::string ResidencyJudge::bar_of(BufferId id) const {
     if (access_.ops[touch.node].access.indices.empty()) {
       return fmt::format("turned from a woven stick by '{}'", graph_.nodes[touch.node].name);
     }
-    if (std::string reason = touch.writes ? bar_of(touch) : ""; !reason.empty()) return reason;
+    if (std::string reason = touch.writes ? why_ineligible(touch) : ""; !reason.empty()) return reason;
   }
   return "";
 }
 
 // What keeps one node from touching the buffer in LX however its work is divided.
-std::string ResidencyJudge::bar_of(const BufferTouch& touch) const {
+std::string ResidencyJudge::why_ineligible(const BufferTouch& touch) const {
   const NormalOp& op = access_.ops[touch.node];
   const std::string& node = graph_.nodes[touch.node].name;
   if (touch.operand < op.index_count()) return "index tensor or indirectly accessed";
@@ -167,7 +167,7 @@ const CoreView* ResidencyJudge::fetched_origin(BufferId id, std::span<const Touc
   for (size_t i = asked.first; i < touches.size() && i <= asked.last; ++i) {
     const TouchView& touch = touches[i];
     const BufferTouch& where = access_.touches[at(id)][i];
-    if (touch.view == nullptr || !bar_of(where).empty() || elsewhere(where, home)) continue;
+    if (touch.view == nullptr || !why_ineligible(where).empty() || elsewhere(where, home)) continue;
     if (widest == nullptr || touch.view->cores() > widest->view->cores()) widest = &touch;
     if (touch.view->shared() || (origin != nullptr && touch.moved <= most)) continue;
     origin = touch.view;
@@ -210,14 +210,14 @@ Residency ResidencyJudge::judge(BufferId id, std::span<const TouchView> seen, co
   Residency residency{.clone = fetched};
   const Bytes whole = buffer.layout ? buffer.layout->byte_size().value() : Bytes(0);
   residency.per_core = whole;
-  const auto bar = [&](std::string reason) {
-    residency.barred = std::move(reason);
+  const auto ineligible = [&](std::string reason) {
+    residency.ineligible = std::move(reason);
     residency.direct.clear(), residency.relayouts.clear(), residency.off_chip.clear();
     residency.per_core = whole;
     residency.saves = residency.pays = Bytes(0);
     return residency;
   };
-  if (const auto barred = bars_.find(id); barred != bars_.end()) return bar(barred->second);
+  if (const auto known = ineligible_.find(id); known != ineligible_.end()) return ineligible(known->second);
 
   const std::optional<int64_t> home = home_bundle(id, seen, asked);
   const CoreView* origin = fetched ? fetched_origin(id, seen, asked, home) : nullptr;
@@ -227,18 +227,20 @@ Residency ResidencyJudge::judge(BufferId id, std::span<const TouchView> seen, co
     if (!touches[i].writes) continue;
     const std::string& node = graph_.nodes[touches[i].node].name;
     last_write = touches[i].node;
-    if (fetched ? i >= asked.first : i >= end) return bar(fmt::format("written by '{}' meanwhile", node));
+    if (fetched ? i >= asked.first : i >= end)
+      return ineligible(fmt::format("written by '{}' meanwhile", node));
     if (fetched) continue;
-    if (elsewhere(touches[i], home)) return bar(fmt::format("written in another bundle by '{}'", node));
-    if (seen[i].view == nullptr) return bar(fmt::format("{} in '{}'", seen[i].reason, node));
+    if (elsewhere(touches[i], home))
+      return ineligible(fmt::format("written in another bundle by '{}'", node));
+    if (seen[i].view == nullptr) return ineligible(fmt::format("{} in '{}'", seen[i].reason, node));
     if (origin != nullptr && origin != seen[i].view) {
-      return bar(fmt::format("core division mismatch: {}, {} in '{}'", origin->to_string(),
-                             seen[i].view->to_string(), node));
+      return ineligible(fmt::format("core division mismatch: {}, {} in '{}'", origin->to_string(),
+                                    seen[i].view->to_string(), node));
     }
     origin = seen[i].view;
     written += seen[i].moved;
   }
-  if (origin == nullptr) return bar("partial or offset access");
+  if (origin == nullptr) return ineligible("partial or offset access");
 
   const auto leave = [&](const BufferTouch& touch, std::string reason) {
     if (residency.off_chip.empty()) residency.why_off_chip = std::move(reason);
@@ -254,7 +256,7 @@ Residency ResidencyJudge::judge(BufferId id, std::span<const TouchView> seen, co
     const bool on_ring =
         std::find(asked.off_ring.begin(), asked.off_ring.end(), seen[i].view) == asked.off_ring.end();
     bool direct = false;
-    if (std::string reason = bar_of(touch); !reason.empty()) {
+    if (std::string reason = why_ineligible(touch); !reason.empty()) {
       leave(touch, std::move(reason));
     } else if (elsewhere(touch, home)) {
       leave(touch, fmt::format("read in another bundle by '{}'", node));
@@ -284,25 +286,26 @@ Residency ResidencyJudge::judge(BufferId id, std::span<const TouchView> seen, co
     // A copy, in or out or on the ring, is made of the whole buffer.
     const bool copied = !direct || given_up || fetched;
     if (!buffer.is_input && copied && touch.node <= last_write)
-      return bar(fmt::format("read by '{}' before it is all written", node));
+      return ineligible(fmt::format("read by '{}' before it is all written", node));
   }
   residency.copied_out = !fetched && (given_up || graph_.is_result(id) || !residency.off_chip.empty());
   const bool out_possible =
       moves_.allows(Move::kCopyOut) && !origin->shared() && can_copy(id, *origin, *origin);
   if (residency.copied_out && !out_possible)
-    return bar(residency.off_chip.empty() ? "graph output" : residency.why_off_chip);
+    return ineligible(residency.off_chip.empty() ? "graph output" : residency.why_off_chip);
   if (fetched && (!moves_.allows(Move::kCopyIn) || !can_copy(id, *origin, *origin)))
-    return bar("partial or offset access");
+    return ineligible("partial or offset access");
   residency.saves = fetched || residency.copied_out ? saved : saved + written;
   residency.pays = fetched || residency.copied_out ? whole : Bytes(0);
   if (fetched) {
     if (saved <= whole) {
       const bool served = !residency.direct.empty() || !residency.relayouts.empty();
-      return bar(served || residency.off_chip.empty() ? "graph input, read once" : residency.why_off_chip);
+      return ineligible(served || residency.off_chip.empty() ? "graph input, read once"
+                                                             : residency.why_off_chip);
     }
     residency.saves = saved - whole;
   } else if (residency.saves == Bytes(0)) {
-    return bar(residency.off_chip.empty() ? "no consumer" : residency.why_off_chip);
+    return ineligible(residency.off_chip.empty() ? "no consumer" : residency.why_off_chip);
   }
   residency.view = *origin;
   residency.per_core = kStickBytes * origin->sticks();
@@ -312,7 +315,7 @@ Residency ResidencyJudge::judge(BufferId id, std::span<const TouchView> seen, co
 bool same_mapping(const Graph& graph, const GraphAccess& access, const Holding& child,
                   const Holding& parent) {
   const Residency &own = child.residency, &theirs = parent.residency;
-  if (!own.barred.empty() || own.clone || !theirs.barred.empty() || parent.buffer == child.buffer)
+  if (!own.ineligible.empty() || own.clone || !theirs.ineligible.empty() || parent.buffer == child.buffer)
     return false;
   const BufferTouch& write = access.touches[at(child.buffer)].front();
   const NormalOp& op = access.ops[write.node];

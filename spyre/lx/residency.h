@@ -45,7 +45,7 @@ struct Asked {
 /// Scratchpads are private: a node can read the buffer in LX only when every core finds there exactly the
 /// part it works on.
 struct Residency {
-  std::string barred;               ///< why it must stay in device memory; empty: it may live in LX
+  std::string ineligible;           ///< why it must stay in device memory; empty: it may live in LX
   bool clone = false;               ///< fetched: a copy of a graph input, or of what was made before
   bool copied_out = false;          ///< it is also needed in device memory
   CoreView view;                    ///< of the cores that make it
@@ -53,7 +53,7 @@ struct Residency {
   std::vector<Relayout> relayouts;
   std::vector<BufferTouch> off_chip;  ///< readers of the copy in device memory
   std::string why_off_chip;           ///< of the first of them
-  Bytes per_core;                     ///< what each core holds; of a barred buffer all of it
+  Bytes per_core;                     ///< what each core holds; of an ineligible buffer all of it
   Bytes saves;  ///< device memory traffic of all cores that goes away, relayouts included
   Bytes pays;   ///< traffic of the copies in and out; already taken off `saves`
 };
@@ -81,13 +81,13 @@ struct TouchView {
 ///   written, read in another bundle       LX may be wiped between two bundles (unless Move::kCrossBundles)
 ///   no consumer                           nothing would be saved
 ///
-/// A reader's reason bars the buffer only when nothing is saved without that reader.
+/// A reader's reason makes the buffer ineligible only when nothing is saved without that reader.
 class ResidencyJudge {
  public:
   ResidencyJudge(const Graph& graph, const GraphAccess& access, MoveSet moves);
 
   /// `touches` are parallel to `GraphAccess::touches` of the buffer; views are those of this judge's
-  /// `intern`. A stretch holds all nodes that write the buffer or none of them, and is barred otherwise.
+  /// `intern`. A stretch holds all nodes that write the buffer or none of them, and is ineligible otherwise.
   Residency judge(BufferId buffer, std::span<const TouchView> touches, const Asked& asked = {}) const;
   /// The touches of a buffer as the graph is divided now.
   std::vector<TouchView> touches_of(BufferId buffer) const;
@@ -96,15 +96,15 @@ class ResidencyJudge {
   /// One operand of an operation that is divided so.
   TouchView view_of(const NormalOp& op, size_t operand, std::span<const DeviceLayout* const> layouts) const;
   /// Whether the buffer stays in device memory however the work is divided.
-  bool is_barred(BufferId buffer) const { return bars_.contains(buffer); }
+  bool is_ineligible(BufferId buffer) const { return ineligible_.contains(buffer); }
 
  private:
   struct ViewOrder {
     bool operator()(const CoreView& a, const CoreView& b) const;
   };
 
-  std::string bar_of(BufferId id) const;
-  std::string bar_of(const BufferTouch& touch) const;
+  std::string why_ineligible(BufferId id) const;
+  std::string why_ineligible(const BufferTouch& touch) const;
   bool can_copy(BufferId id, const CoreView& from, const CoreView& to) const;
   bool can_divide_copy(BufferId id, const CoreView& view) const;
   const CoreView* fetched_origin(BufferId id, std::span<const TouchView> touches, const Asked& asked,
@@ -117,7 +117,7 @@ class ResidencyJudge {
   const MoveSet moves_;
   int64_t most_cores_ = 1;  // of any node
   mutable std::set<CoreView, ViewOrder> views_;
-  std::map<BufferId, std::string> bars_;
+  std::map<BufferId, std::string> ineligible_;
   mutable std::map<BufferId, std::optional<NormalOp>> copy_models_;
   mutable std::map<std::pair<BufferId, const CoreView*>, bool> copies_;
 };

@@ -41,7 +41,7 @@ TrialPlan::TrialPlan(const Graph& graph, const GraphAccess& access, const Reside
       alone_(graph.nodes.size()),
       cases_(graph.buffers.size()) {
   for (size_t b = 0; b < off_chip_.size(); ++b)
-    off_chip_[b] = judge.is_barred(static_cast<BufferId>(b)) || access.touches[b].size() > kMostTouches;
+    off_chip_[b] = judge.is_ineligible(static_cast<BufferId>(b)) || access.touches[b].size() > kMostTouches;
   if (in_place) parents_ = in_place_pairs(graph, access);
   for (size_t child = 0; child < parents_.size(); ++child) {
     for (const size_t parent : parents_[child]) children_[parent].push_back(child);
@@ -135,7 +135,7 @@ TrialPlan::Case TrialPlan::make_case(size_t buffer) const {
     made.off += cost(touch);
   }
   const Residency residency = judge_.judge(static_cast<BufferId>(buffer), seen);
-  if (!residency.barred.empty()) return made;
+  if (!residency.ineligible.empty()) return made;
   made.view = judge_.intern(residency.view);
   const Bytes whole = graph_.buffers[buffer].layout->byte_size().value();
   if (residency.clone) made.on += traffic_cost(whole, false, residency.view.cores());

@@ -87,7 +87,7 @@ std::vector<bool> placeable(const Problem& problem) {
   std::map<int, bool> whole;
   for (size_t i = 0; i < may.size(); ++i) {
     const Buffer& b = problem.buffers[i];
-    may[i] = b.barred.empty() && b.size <= problem.capacity;
+    may[i] = b.ineligible.empty() && b.size <= problem.capacity;
     if (b.suite < 0) continue;
     const auto found = whole.try_emplace(b.suite, true).first;
     found->second = found->second && may[i];
@@ -100,7 +100,7 @@ std::vector<bool> placeable(const Problem& problem) {
 
 Placement place_in_suites(const Problem& problem, const std::function<Placement(const Problem&)>& once) {
   Problem asked = problem;
-  while (true) {  // ends: each round bars a suite
+  while (true) {  // ends: each round leaves one suite less
     Placement placement = once(asked);
     bool incomplete = false;
     const std::map<int, bool> whole = whole_suites(asked, placement);
@@ -109,7 +109,7 @@ Placement place_in_suites(const Problem& problem, const std::function<Placement(
       if (b.suite < 0 || whole.at(b.suite) || !placement.offset[i].has_value()) continue;
       incomplete = true;
       for (Buffer& member : asked.buffers) {
-        if (member.suite == b.suite) member.barred = "no room for the whole suite";
+        if (member.suite == b.suite) member.ineligible = "no room for the whole suite";
       }
     }
     if (!incomplete) return placement;

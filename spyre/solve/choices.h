@@ -40,10 +40,10 @@ class Choices {
 /// Takes the members of incomplete suites off the chip again.
 void drop_incomplete(const Problem& problem, Placement& placement);
 
-/// Whether a buffer may be placed at all: neither it nor another member of its suite is barred or too large.
+/// Whether a buffer may be placed at all: neither it nor another member of its suite is ineligible or too large.
 std::vector<bool> placeable(const Problem& problem);
 
-/// For a solver that knows no suites: what it leaves incomplete is barred and the rest asked again, until
+/// For a solver that knows no suites: what it leaves incomplete is ineligible and the rest asked again, until
 /// every suite is whole or out.
 Placement place_in_suites(const Problem& problem, const std::function<Placement(const Problem&)>& once);
 

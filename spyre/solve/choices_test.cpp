@@ -86,7 +86,7 @@ TEST(Suites, ACopyAndALaterPartOfOneTensorAreAlternatives) {
 
 TEST(Suites, WithABarredMemberStayOffChip) {
   Problem problem = parsed(kSuite);
-  problem.buffers[1].barred = "because";
+  problem.buffers[1].ineligible = "because";
   for (const SolverRow& row : all_solvers()) {
     EXPECT_EQ(bytes_saved(problem, place(problem, row.name).value().placement), Bytes(600)) << row.name;
   }

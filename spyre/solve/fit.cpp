@@ -20,7 +20,7 @@ double priority(const Buffer& b, bool is_parent) {
 std::vector<BufferId> placement_order(const Problem& problem) {
   const auto& buffers = problem.buffers;
   const auto takes_part = [&](BufferId i) {
-    return buffers[i].barred.empty() && !buffers[i].fixed.has_value();
+    return buffers[i].ineligible.empty() && !buffers[i].fixed.has_value();
   };
   std::vector<std::vector<BufferId>> children(buffers.size());
   std::vector<int> waits_for(buffers.size());

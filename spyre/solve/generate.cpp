@@ -88,7 +88,7 @@ Problem generate_problem(const GenerateOptions& options, uint64_t seed) {
   const double capacity = double(peak_live_bytes(problem).count()) * options.capacity_to_peak;
   problem.capacity = Bytes(int64_t(capacity));
   for (Buffer& b : problem.buffers) {
-    if (dice.chance(options.barred)) b.barred = "barred by the generator";
+    if (dice.chance(options.ineligible)) b.ineligible = "the generator says so";
   }
   if (options.fixed > 0) fix_some(problem, options.fixed, dice);
   if (options.tensors > 0 || options.suites > 0) draw_choices(problem, options, dice);

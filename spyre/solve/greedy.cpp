@@ -39,7 +39,7 @@ class Greedy : public Solver {
   static Placement walk(const Problem& problem, Deadline& deadline) {
     std::vector<BufferId> order;
     for (BufferId i = 0; i < std::ssize(problem.buffers); ++i) {
-      if (problem.buffers[i].barred.empty() && !problem.buffers[i].fixed.has_value()) order.push_back(i);
+      if (problem.buffers[i].ineligible.empty() && !problem.buffers[i].fixed.has_value()) order.push_back(i);
     }
     std::stable_sort(order.begin(), order.end(), [&](BufferId a, BufferId b) {
       return problem.buffers[a].live.begin < problem.buffers[b].live.begin;

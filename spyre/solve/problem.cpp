@@ -75,7 +75,8 @@ Status check_parents(const Problem& problem, const Buffer& child) {
 
 Status check_fixed(const Problem& problem, const Buffer& b) {
   if (!b.fixed.has_value()) return Status();
-  if (!b.barred.empty()) return refused(fmt::format("'{}' is both fixed and barred ({})", b.name, b.barred));
+  if (!b.ineligible.empty())
+    return refused(fmt::format("'{}' is both fixed and ineligible ({})", b.name, b.ineligible));
   if (*b.fixed < Bytes(0) || *b.fixed + b.size > problem.capacity || *b.fixed % b.align != Bytes(0)) {
     return refused(fmt::format("'{}' ({} bytes) is fixed at {}: expected a multiple of {} below {}", b.name,
                                b.size.count(), b.fixed->count(), b.align.count(), problem.capacity.count()));
@@ -185,15 +186,15 @@ Bytes bytes_saved(const Problem& problem, const Placement& placement) {
 }
 
 Bytes bytes_at_stake(const Problem& problem) {
-  std::set<int> barred;
+  std::set<int> ineligible;
   for (const Buffer& b : problem.buffers) {
-    if (!b.barred.empty() && b.suite >= 0) barred.insert(b.suite);
+    if (!b.ineligible.empty() && b.suite >= 0) ineligible.insert(b.suite);
   }
   Choices choices;
   std::vector<double> value;
   double sum = 0;  // whole bytes below 2^53: exact
   for (const Buffer& b : problem.buffers) {
-    const bool out = !b.barred.empty() || barred.contains(b.suite);
+    const bool out = !b.ineligible.empty() || ineligible.contains(b.suite);
     choices.add(b.live.begin.count(), b.live.end.count(), b.tensor, b.suite);
     value.push_back(out ? 0 : static_cast<double>(b.saves.count()));
     sum += value.back();
@@ -203,7 +204,7 @@ Bytes bytes_at_stake(const Problem& problem) {
 
 std::string spill_reason(const Problem& problem, BufferId buffer) {
   const Buffer& b = problem.buffers[buffer];
-  if (!b.barred.empty()) return b.barred;
+  if (!b.ineligible.empty()) return b.ineligible;
   return b.size > problem.capacity ? "capacity" : "no room on scratchpad";
 }
 

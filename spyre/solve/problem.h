@@ -41,7 +41,7 @@ struct Buffer {
   Bytes saves;         ///< off-chip traffic that residency avoids: what a solver maximises
   std::vector<BufferId> in_place_parents;  ///< whose slot it may take over, best first
   std::optional<Bytes> fixed;              ///< it must lie exactly here
-  std::string barred;                      ///< why it must stay off chip; empty if it may be placed
+  std::string ineligible;                  ///< why it must stay off chip; empty if it may be placed
   /// Buffers of one tensor are parts of its life, or ways to hold it: at most one of them at any step. -1:
   /// the buffer is a tensor of its own.
   int tensor = -1;
@@ -106,7 +106,7 @@ Status check_problem(const Problem& problem);
 Bytes bytes_saved(const Problem& problem, const Placement& placement);
 Bytes bytes_at_stake(const Problem& problem);
 
-/// Why an unplaced buffer is off chip: its bar, "capacity" when it could never fit, "no room on scratchpad"
+/// Why an unplaced buffer is off chip: what makes it ineligible, "capacity" when it could never fit, "no room on scratchpad"
 /// when a solver preferred others.
 std::string spill_reason(const Problem& problem, BufferId buffer);
 

@@ -44,7 +44,7 @@ inline bool are_alternatives(const Item& a, const Item& b) {
 /// What the items of an island have to do with each other besides room.
 Choices choices_of(const Island& island);
 
-/// The buffers `chosen` (none barred) as islands, in the order of time. Chosen buffers that could never fit
+/// The buffers `chosen` (none ineligible) as islands, in the order of time. Chosen buffers that could never fit
 /// are left out. Members of a suite share steps, so that a suite lies in one island.
 std::vector<Island> cut_islands(const Problem& problem, const std::vector<BufferId>& chosen);
 

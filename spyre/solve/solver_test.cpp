@@ -68,7 +68,7 @@ TEST(Solvers, EveryAnswerIsLegalAndRepeatable) {
                                      .in_place = 0.6,
                                      .inputs = 0.2,
                                      .fixed = seed % 3 == 0 ? 0.15 : 0,
-                                     .barred = 0.1,
+                                     .ineligible = 0.1,
                                      .tensors = seed % 2 == 0 ? 0.4 : 0,
                                      .suites = seed % 4 == 0 ? 0.1 : 0,
                                      .capacity_to_peak = 0.4 + 0.02 * double(seed % 30)};

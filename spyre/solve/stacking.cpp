@@ -12,7 +12,7 @@ Stacking::Stacking(const Problem& problem) : problem_(problem) {
   fixed_.resize(n);
   partners_.resize(n);
   for (BufferId i = 0; i < n; ++i) {
-    if (problem.buffers[i].barred.empty() && !problem.buffers[i].fixed.has_value()) movable_.push_back(i);
+    if (problem.buffers[i].ineligible.empty() && !problem.buffers[i].fixed.has_value()) movable_.push_back(i);
     for (const BufferId parent : problem.buffers[i].in_place_parents) {
       partners_[i].push_back(parent);
       partners_[parent].push_back(i);
@@ -21,7 +21,7 @@ Stacking::Stacking(const Problem& problem) : problem_(problem) {
   for (const BufferId i : movable_) {
     for (BufferId j = 0; j < n; ++j) {
       const Buffer& other = problem.buffers[j];
-      if (i == j || !other.barred.empty() || !other.live.meets(problem.buffers[i].live)) continue;
+      if (i == j || !other.ineligible.empty() || !other.live.meets(problem.buffers[i].live)) continue;
       (other.fixed.has_value() ? fixed_ : neighbours_)[i].push_back(j);
     }
     std::sort(fixed_[i].begin(), fixed_[i].end(),

@@ -21,7 +21,7 @@ class Stacking {
  public:
   explicit Stacking(const Problem& problem);
 
-  /// The buffers an order must hold: neither barred nor fixed.
+  /// The buffers an order must hold: neither ineligible nor fixed.
   const std::vector<BufferId>& movable() const { return movable_; }
 
   /// Stacks in this order; returns the bytes saved.

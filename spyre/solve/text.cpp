@@ -78,9 +78,9 @@ Status parse_field(std::string_view field, Line& line, Buffer& b, std::optional<
     b.input = true;
   } else if (field == "in_place") {
     parents = split_trimmed(line.word(), ',');
-  } else if (field == "barred") {
-    b.barred = line.rest();
-    if (b.barred.empty()) return line.error("'barred' needs a reason after it");
+  } else if (field == "ineligible") {
+    b.ineligible = line.rest();
+    if (b.ineligible.empty()) return line.error("'ineligible' needs a reason after it");
   } else if (field == "tensor" || field == "suite") {
     SPYRE_ASSIGN_OR_RETURN(const int64_t number, line.number("a number"));
     (field == "tensor" ? b.tensor : b.suite) = static_cast<int>(number);
@@ -93,9 +93,10 @@ Status parse_field(std::string_view field, Line& line, Buffer& b, std::optional<
     if (field == "saves") saves = Bytes(bytes);
     if (field == "at") b.fixed = Bytes(bytes);
   } else {
-    return line.error(fmt::format(
-        "found '{}', expected live, size, align, uses, saves, input, in_place, at, tensor, suite or barred",
-        field));
+    return line.error(
+        fmt::format("found '{}', expected live, size, align, uses, saves, input, in_place, at, tensor, suite "
+                    "or ineligible",
+                    field));
   }
   return Status();
 }
@@ -103,7 +104,7 @@ Status parse_field(std::string_view field, Line& line, Buffer& b, std::optional<
 Result<Buffer> parse_buffer(Line& line, std::vector<std::string>& parents) {
   Buffer b{.name = std::string(line.word())};
   std::optional<Bytes> saves;
-  while (b.barred.empty()) {
+  while (b.ineligible.empty()) {
     const std::string_view field = line.word();
     if (field.empty()) break;
     SPYRE_TRY(parse_field(field, line, b, saves, parents));
@@ -156,7 +157,7 @@ std::string print_buffer(const Problem& problem, const Buffer& b) {
   if (b.fixed.has_value()) out += fmt::format("  at {}", b.fixed->count());
   if (b.tensor >= 0) out += fmt::format("  tensor {}", b.tensor);
   if (b.suite >= 0) out += fmt::format("  suite {}", b.suite);
-  if (!b.barred.empty()) out += "  barred " + b.barred;
+  if (!b.ineligible.empty()) out += "  ineligible " + b.ineligible;
   return out + "\n";
 }
 

@@ -17,7 +17,8 @@ Status validate_one(const Problem& problem, const Buffer& b, std::optional<Bytes
       return wrong(fmt::format("'{}' is fixed at {} but not placed", b.name, b.fixed->count()));
     return Status();
   }
-  if (!b.barred.empty()) return wrong(fmt::format("'{}' is placed but barred: {}", b.name, b.barred));
+  if (!b.ineligible.empty())
+    return wrong(fmt::format("'{}' is placed but ineligible: {}", b.name, b.ineligible));
   if (b.fixed.has_value() && *b.fixed != *offset) {
     return wrong(
         fmt::format("'{}' is fixed at {} but placed at {}", b.name, b.fixed->count(), offset->count()));
