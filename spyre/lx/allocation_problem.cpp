@@ -146,7 +146,7 @@ class ProblemBuilder {
       nodes += i == asked.first || touches(id)[i].node != touches(id)[i - 1].node;
     const std::vector<Bytes> shares = shares_of(residency);
     const solve::Lifetime life = shown_life(residency, touches(id));
-    const int suite = residency.relayouts.empty() ? -1 : static_cast<int>(h);
+    const int group = residency.relayouts.empty() ? -1 : static_cast<int>(h);
     const std::string name = number == 0 ? buffer.name : fmt::format("{}@{}", buffer.name, number);
     allocation_.candidates.push_back({h, -1});
     allocation_.problem.buffers.push_back({.name = name,
@@ -159,7 +159,7 @@ class ProblemBuilder {
                                            .fixed = {},
                                            .ineligible = residency.ineligible,
                                            .tensor = tensor,
-                                           .suite = suite});
+                                           .group = group});
     for (size_t i = 0; i < residency.relayouts.size(); ++i) {
       const Relayout& relayout = residency.relayouts[i];
       allocation_.candidates.push_back({h, static_cast<int>(i)});
@@ -173,7 +173,7 @@ class ProblemBuilder {
            .fixed = {},
            .ineligible = {},
            .tensor = tensor,
-           .suite = suite});
+           .group = group});
     }
   }
 

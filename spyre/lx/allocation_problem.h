@@ -8,7 +8,7 @@
 /// The problem that a solver is given, and what its solution means.
 ///
 /// Every way to hold a buffer is a *holding*; every holding becomes one buffer of the placement problem, and
-/// one more for each copy of it in another division (these are a suite: all or none). Holdings of one buffer
+/// one more for each copy of it in another division (an all-or-nothing group). Holdings of one buffer
 /// are alternatives where they meet in time.
 ///
 ///     x, read by 1, 2 and, after a rest, by 7, 8        B: bytes of x, moved by each reader

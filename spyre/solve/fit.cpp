@@ -75,7 +75,7 @@ class Fit : public Solver {
   Solution solve(const Problem& problem, Deadline deadline) const override {
     const int64_t units = deadline.left();
     Placement placement =
-        place_in_suites(problem, [&](const Problem& asked) { return fit(asked, deadline); });
+        place_in_groups(problem, [&](const Problem& asked) { return fit(asked, deadline); });
     return {.placement = std::move(placement), .work = units - deadline.left()};
   }
 

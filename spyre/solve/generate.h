@@ -21,7 +21,7 @@ struct GenerateOptions {
   double fixed = 0;      ///< share of buffers that are fixed where a first fit puts them
   double ineligible = 0;        ///< share of buffers that must stay off chip
   double tensors = 0;           ///< chance that a buffer is of the tensor of the one before
-  double suites = 0;            ///< chance that a buffer joins the suite of one it meets
+  double groups = 0;            ///< chance that a buffer joins the group of one it meets
   double capacity_to_peak = 1;  ///< capacity as a multiple of the peak of live bytes
 };
 

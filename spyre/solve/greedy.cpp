@@ -31,7 +31,7 @@ class Greedy : public Solver {
   Solution solve(const Problem& problem, Deadline deadline) const override {
     const int64_t units = deadline.left();
     Placement placement =
-        place_in_suites(problem, [&](const Problem& asked) { return walk(asked, deadline); });
+        place_in_groups(problem, [&](const Problem& asked) { return walk(asked, deadline); });
     return {.placement = std::move(placement), .work = units - deadline.left()};
   }
 

@@ -30,7 +30,7 @@ class WindowSearch {
     const std::vector<bool> may = placeable(problem);
     for (BufferId i = 0; i < std::ssize(problem.buffers); ++i) {
       if (may[i]) by_begin_.push_back(i);
-      if (problem.buffers[i].suite >= 0) suites_[problem.buffers[i].suite].push_back(i);
+      if (problem.buffers[i].group >= 0) groups_[problem.buffers[i].group].push_back(i);
       longest_ = std::max(longest_, problem.buffers[i].live.length());
     }
     std::stable_sort(by_begin_.begin(), by_begin_.end(), [&](BufferId a, BufferId b) {
@@ -98,13 +98,13 @@ class WindowSearch {
       if (free_inside(wider) > size.free_buffers) break;
       span = wider;
     }
-    // A suite is free only as a whole.
+    // A group is free only as a whole.
     std::set<int> held;
     each_meeting(span, [&](BufferId b) {
-      if (problem_.buffers[b].suite < 0) return;
-      for (const BufferId member : suites_[problem_.buffers[b].suite]) {
+      if (problem_.buffers[b].group < 0) return;
+      for (const BufferId member : groups_[problem_.buffers[b].group]) {
         const Lifetime& live = problem_.buffers[member].live;
-        if (live.begin < span.begin || live.end > span.end) held.insert(problem_.buffers[b].suite);
+        if (live.begin < span.begin || live.end > span.end) held.insert(problem_.buffers[b].group);
       }
     });
     Window window{.problem = {.capacity = problem_.capacity}};
@@ -112,11 +112,11 @@ class WindowSearch {
     each_meeting(span, [&](BufferId b) {
       const Lifetime& live = problem_.buffers[b].live;
       const bool inside = live.begin >= span.begin && live.end <= span.end;
-      const bool free = inside && !held.contains(problem_.buffers[b].suite);
+      const bool free = inside && !held.contains(problem_.buffers[b].group);
       if (!free && !placement_.offset[b].has_value()) return;
       Buffer part = problem_.buffers[b];
       part.live = {std::max(live.begin, span.begin), std::min(live.end, span.end)};
-      if (!free) part.fixed = placement_.offset[b], part.suite = -1;
+      if (!free) part.fixed = placement_.offset[b], part.group = -1;
       inside_of.push_back({b, BufferId(window.ids.size())});
       window.ids.push_back(b);
       window.problem.buffers.push_back(std::move(part));
@@ -166,7 +166,7 @@ class WindowSearch {
   const SelectTricks& tricks_;
   Deadline& deadline_;
   std::vector<BufferId> by_begin_;
-  std::map<int, std::vector<BufferId>> suites_;
+  std::map<int, std::vector<BufferId>> groups_;
   int64_t longest_ = 0;
 };
 

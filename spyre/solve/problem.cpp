@@ -112,19 +112,19 @@ Status check_fixed_pairs(const Problem& problem) {
   return Status();
 }
 
-// A suite is one stretch of time: a source, and what is made of it while it is there.
-Status check_suites(const Problem& problem) {
-  std::map<int, std::vector<const Buffer*>> suites;
+// A group is one stretch of time: a source, and what is made of it while it is there.
+Status check_groups(const Problem& problem) {
+  std::map<int, std::vector<const Buffer*>> groups;
   for (const Buffer& b : problem.buffers) {
-    if (b.suite >= 0) suites[b.suite].push_back(&b);
+    if (b.group >= 0) groups[b.group].push_back(&b);
   }
-  for (auto& [number, members] : suites) {
+  for (auto& [number, members] : groups) {
     std::stable_sort(members.begin(), members.end(),
                      [](const Buffer* a, const Buffer* b) { return a->live.begin < b->live.begin; });
     Step end = members.front()->live.end;
     for (const Buffer* b : members) {
       if (b != members.front() && b->live.begin >= end) {
-        return refused(fmt::format("'{}' meets no other buffer of suite {}: expected one stretch of time",
+        return refused(fmt::format("'{}' meets no other buffer of group {}: expected one stretch of time",
                                    b->name, number));
       }
       end = std::max(end, b->live.end);
@@ -156,7 +156,7 @@ Result<Buffer> buffer_of_uses(std::string name, Bytes size, std::span<const int6
 }
 
 bool are_alternatives(const Buffer& a, const Buffer& b) {
-  const bool together = a.suite >= 0 && a.suite == b.suite;
+  const bool together = a.group >= 0 && a.group == b.group;
   return a.tensor >= 0 && a.tensor == b.tensor && !together && a.live.meets(b.live);
 }
 
@@ -173,7 +173,7 @@ Status check_problem(const Problem& problem) {
     SPYRE_TRY(check_parents(problem, b));
     SPYRE_TRY(check_fixed(problem, b));
   }
-  SPYRE_TRY(check_suites(problem));
+  SPYRE_TRY(check_groups(problem));
   return check_fixed_pairs(problem);
 }
 
@@ -188,14 +188,14 @@ Bytes bytes_saved(const Problem& problem, const Placement& placement) {
 Bytes bytes_at_stake(const Problem& problem) {
   std::set<int> ineligible;
   for (const Buffer& b : problem.buffers) {
-    if (!b.ineligible.empty() && b.suite >= 0) ineligible.insert(b.suite);
+    if (!b.ineligible.empty() && b.group >= 0) ineligible.insert(b.group);
   }
   Choices choices;
   std::vector<double> value;
   double sum = 0;  // whole bytes below 2^53: exact
   for (const Buffer& b : problem.buffers) {
-    const bool out = !b.ineligible.empty() || ineligible.contains(b.suite);
-    choices.add(b.live.begin.count(), b.live.end.count(), b.tensor, b.suite);
+    const bool out = !b.ineligible.empty() || ineligible.contains(b.group);
+    choices.add(b.live.begin.count(), b.live.end.count(), b.tensor, b.group);
     value.push_back(out ? 0 : static_cast<double>(b.saves.count()));
     sum += value.back();
   }

@@ -45,7 +45,7 @@ struct Buffer {
   /// Buffers of one tensor are parts of its life, or ways to hold it: at most one of them at any step. -1:
   /// the buffer is a tensor of its own.
   int tensor = -1;
-  int suite = -1;  ///< buffers of one suite are placed together or not at all; -1: none
+  int group = -1;  ///< of an all-or-nothing group, placed together or not at all; -1: none
 
   friend bool operator==(const Buffer&, const Buffer&) = default;
 };
@@ -67,7 +67,7 @@ struct Buffer {
 ///                |====|              saves 2: given up after its first readers; the rest of the life is
 ///                           |====|   saves 3: another buffer, fetched again for the later ones
 ///
-/// Two buffers of one tensor that meet are never both placed, unless they are a suite.
+/// Two buffers of one tensor that meet are never both placed, unless they are of one group.
 struct Problem {
   Bytes capacity;
   std::vector<Buffer> buffers;
@@ -93,12 +93,12 @@ constexpr int64_t read_count(int64_t uses, bool input) {
   return input || uses == 0 ? uses : uses - 1;
 }
 
-/// Whether two buffers are alternatives: of one tensor, not of one suite, with a step in common.
+/// Whether two buffers are alternatives: of one tensor, not of one group, with a step in common.
 bool are_alternatives(const Buffer& a, const Buffer& b);
 
 /// Whether a problem keeps its contract: positive sizes, unique names, lifetimes that hold their uses, legal
 /// in-place pairs (P.end == C.begin + 1, C not larger than P, a computed P is read before), fixed offsets
-/// that fit, are aligned and do not collide, suites without a gap in time. Every solver takes only problems
+/// that fit, are aligned and do not collide, groups without a gap in time. Every solver takes only problems
 /// that pass.
 Status check_problem(const Problem& problem);
 

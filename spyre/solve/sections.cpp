@@ -36,7 +36,7 @@ Island make_island(const Problem& problem, const std::vector<BufferId>& members)
               .room = round_up(b.size.count(), unit),
               .fixed = b.fixed.value_or(Bytes(-1)).count(),
               .tensor = b.tensor,
-              .suite = b.suite};
+              .group = b.group};
     const int64_t highest = (island.capacity - item.size) / unit * unit;
     island.height = std::max(island.height, highest + item.room);
     for (const BufferId parent : b.in_place_parents) {
@@ -55,7 +55,7 @@ Island make_island(const Problem& problem, const std::vector<BufferId>& members)
 
 Choices choices_of(const Island& island) {
   Choices choices;
-  for (const Item& item : island.items) choices.add(item.begin, item.end, item.tensor, item.suite);
+  for (const Item& item : island.items) choices.add(item.begin, item.end, item.tensor, item.group);
   return choices;
 }
 

@@ -81,9 +81,9 @@ Status parse_field(std::string_view field, Line& line, Buffer& b, std::optional<
   } else if (field == "ineligible") {
     b.ineligible = line.rest();
     if (b.ineligible.empty()) return line.error("'ineligible' needs a reason after it");
-  } else if (field == "tensor" || field == "suite") {
+  } else if (field == "tensor" || field == "group") {
     SPYRE_ASSIGN_OR_RETURN(const int64_t number, line.number("a number"));
-    (field == "tensor" ? b.tensor : b.suite) = static_cast<int>(number);
+    (field == "tensor" ? b.tensor : b.group) = static_cast<int>(number);
   } else if (field == "uses") {
     SPYRE_ASSIGN_OR_RETURN(b.uses, line.number("a count of uses"));
   } else if (field == "size" || field == "align" || field == "saves" || field == "at") {
@@ -94,7 +94,7 @@ Status parse_field(std::string_view field, Line& line, Buffer& b, std::optional<
     if (field == "at") b.fixed = Bytes(bytes);
   } else {
     return line.error(
-        fmt::format("found '{}', expected live, size, align, uses, saves, input, in_place, at, tensor, suite "
+        fmt::format("found '{}', expected live, size, align, uses, saves, input, in_place, at, tensor, group "
                     "or ineligible",
                     field));
   }
@@ -156,7 +156,7 @@ std::string print_buffer(const Problem& problem, const Buffer& b) {
   }
   if (b.fixed.has_value()) out += fmt::format("  at {}", b.fixed->count());
   if (b.tensor >= 0) out += fmt::format("  tensor {}", b.tensor);
-  if (b.suite >= 0) out += fmt::format("  suite {}", b.suite);
+  if (b.group >= 0) out += fmt::format("  group {}", b.group);
   if (!b.ineligible.empty()) out += "  ineligible " + b.ineligible;
   return out + "\n";
 }
