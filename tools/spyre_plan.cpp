@@ -130,7 +130,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0, 2 << 20));
   app.add_flag("--no-in-place", command.no_in_place, "No result takes over the slot of an operand");
   app.add_flag("--no-clones", command.no_clones, "No copies of inputs in LX");
-  app.add_flag("--no-evictions", command.no_evictions, "No buffer leaves LX while it rests");
+  app.add_flag("--no-evictions", command.no_evictions, "No buffer leaves LX in an idle gap");
   app.add_flag("--no-reorder", command.no_reorder, "Nodes run in the order of the graph");
   app.add_flag("--json", command.json, "Print JSON");
   app.add_option("--html", command.html, "Write a self-contained page with the map of LX");

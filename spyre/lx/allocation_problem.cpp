@@ -7,7 +7,7 @@
 namespace spyre::lx {
 namespace {
 
-constexpr size_t kMostRests = 4;      // of one buffer that are considered: 14 stretches at most
+constexpr size_t kMostIdleGaps = 4;   // of one buffer that are considered: 14 segments at most
 constexpr size_t kMostRingViews = 3;  // with more, subsets of what the ring serves are not all tried
 
 // Of an ineligible buffer the time from its first touch to its last, for the reader of the plan.
@@ -31,18 +31,17 @@ std::vector<Bytes> shares_of(const Residency& residency) {
   return shares;
 }
 
-// The touches after which nothing happens to a buffer for at least one node: the longest rests, in order.
-std::vector<size_t> rests_of(const std::vector<BufferTouch>& touches) {
-  std::vector<std::pair<size_t, size_t>> rests;  // nodes of rest, touch before it
+// The touches after which nothing happens to a buffer for at least one node: the longest idle gaps, in order.
+std::vector<size_t> idle_gaps(const std::vector<BufferTouch>& touches) {
+  std::vector<std::pair<size_t, size_t>> gaps;  // idle nodes, touch before them
   for (size_t i = 1; i < touches.size(); ++i) {
     const size_t apart = touches[i].node - touches[i - 1].node;
-    if (apart > 1) rests.emplace_back(apart - 1, i - 1);
+    if (apart > 1) gaps.emplace_back(apart - 1, i - 1);
   }
-  std::stable_sort(rests.begin(), rests.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
-  if (rests.size() > kMostRests) rests.resize(kMostRests);
+  std::stable_sort(gaps.begin(), gaps.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  if (gaps.size() > kMostIdleGaps) gaps.resize(kMostIdleGaps);
   std::vector<size_t> before;
-  for (const auto& rest : rests) before.push_back(rest.second);
+  for (const auto& gap : gaps) before.push_back(gap.second);
   std::sort(before.begin(), before.end());
   return before;
 }
@@ -84,9 +83,9 @@ class ProblemBuilder {
     return order;
   }
 
-  void hold(BufferId id, Asked asked) {
-    Residency residency = judge_.judge(id, seen_[static_cast<size_t>(id)], asked);
-    allocation_.holdings.push_back({id, std::move(asked), std::move(residency)});
+  void hold(BufferId id, HoldRequest request) {
+    Residency residency = judge_.judge(id, seen_[static_cast<size_t>(id)], request);
+    allocation_.holdings.push_back({id, std::move(request), std::move(residency)});
   }
 
   // The last holding again, with fewer readers served over the ring: some subset of the views.
@@ -104,11 +103,11 @@ class ProblemBuilder {
       }
     }
     for (const std::vector<bool>& refused : refusals) {
-      Asked asked = full.asked;
+      HoldRequest request = full.request;
       for (size_t v = 0; v < views; ++v) {
-        if (refused[v]) asked.off_ring.push_back(judge_.intern(relayouts[v].view));
+        if (refused[v]) request.off_ring.push_back(judge_.intern(relayouts[v].view));
       }
-      hold(full.buffer, std::move(asked));
+      hold(full.buffer, std::move(request));
       drop_last_if_ineligible();
     }
   }
@@ -120,14 +119,14 @@ class ProblemBuilder {
   void hold_otherwise(BufferId id) {
     hold_with_less_ring();
     if (!options_.moves.allows(Move::kEvict)) return;
-    const std::vector<size_t> rests = rests_of(touches(id));
-    for (size_t from = 0; from <= rests.size(); ++from) {
-      for (size_t to = from; to <= rests.size(); ++to) {
-        if (from == 0 && to == rests.size()) continue;  // the whole life
-        Asked asked;
-        asked.first = from == 0 ? 0 : rests[from - 1] + 1;
-        asked.last = to == rests.size() ? touches(id).size() - 1 : rests[to];
-        hold(id, std::move(asked));
+    const std::vector<size_t> gaps = idle_gaps(touches(id));
+    for (size_t from = 0; from <= gaps.size(); ++from) {
+      for (size_t to = from; to <= gaps.size(); ++to) {
+        if (from == 0 && to == gaps.size()) continue;  // the whole life
+        HoldRequest request;
+        request.first = from == 0 ? 0 : gaps[from - 1] + 1;
+        request.last = to == gaps.size() ? touches(id).size() - 1 : gaps[to];
+        hold(id, std::move(request));
         if (allocation_.holdings.back().residency.ineligible.empty()) {
           hold_with_less_ring();
         } else {
@@ -138,12 +137,12 @@ class ProblemBuilder {
   }
 
   void add_candidates(size_t h, size_t number, int tensor) {
-    const auto& [id, asked, residency] = allocation_.holdings[h];
+    const auto& [id, request, residency] = allocation_.holdings[h];
     const Buffer& buffer = graph_.buffers[static_cast<size_t>(id)];
-    const size_t end = std::min(asked.last, touches(id).size() - 1) + 1;
+    const size_t end = std::min(request.last, touches(id).size() - 1) + 1;
     int64_t nodes = 0;
-    for (size_t i = asked.first; i < end; ++i)
-      nodes += i == asked.first || touches(id)[i].node != touches(id)[i - 1].node;
+    for (size_t i = request.first; i < end; ++i)
+      nodes += i == request.first || touches(id)[i].node != touches(id)[i - 1].node;
     const std::vector<Bytes> shares = shares_of(residency);
     const solve::Lifetime life = shown_life(residency, touches(id));
     const int group = residency.relayouts.empty() ? -1 : static_cast<int>(h);
@@ -177,7 +176,7 @@ class ProblemBuilder {
     }
   }
 
-  // Children in the order asked, their parents in operand order.
+  // Children in the order of candidates, their parents in operand order.
   void add_parents() {
     std::vector<std::vector<size_t>> sources(graph_.buffers.size());  // positions in the problem, by buffer
     for (size_t i = 0; i < allocation_.candidates.size(); ++i) {

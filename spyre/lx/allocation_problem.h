@@ -11,11 +11,11 @@
 /// one more for each copy of it in another division (an all-or-nothing group). Holdings of one buffer
 /// are alternatives where they meet in time.
 ///
-///     x, read by 1, 2 and, after a rest, by 7, 8        B: bytes of x, moved by each reader
+///     x, read by 1, 2 and, after an idle gap, by 7, 8        B: bytes of x, moved by each reader
 ///
 ///       x      nodes 1..8   saves 3 B     the plain problem: keep it, or leave it off chip
-///       x@1    nodes 1..2   saves 1 B     the full problem offers for stretches too: x may be given up while
-///       x@2    nodes 7..8   saves 1 B     it rests, and is fetched again
+///       x@1    nodes 1..2   saves 1 B     the full problem offers segments too: x may be given up while
+///       x@2    nodes 7..8   saves 1 B     it is idle, and fetched again
 ///
 /// Also in the full problem: holdings that serve fewer readers over the ring, so that there is room for the
 /// copies of others.

@@ -9,7 +9,7 @@ namespace spyre::lx {
 
 /// What an order of nodes would leave outside LX, quickly: every buffer that may live there for its whole
 /// life is there; where that is too much, the one that saves least for its size goes. Loads only, no
-/// addresses, no stretches of lives: a guide for a search, not a plan.
+/// addresses, no live-range segments: a guide for a search, not a plan.
 struct OrderLoss {
   int64_t off_chip = 0;  ///< bytes that residency would have saved
   int64_t overload = 0;  ///< bytes beyond the capacity, summed over all steps, before anything goes

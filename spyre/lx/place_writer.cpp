@@ -117,7 +117,7 @@ void write_places(Graph& graph, const GraphAccess& access, const AllocationProbl
   for (size_t i = 0; i < allocation.candidates.size(); ++i) {
     const auto& [holding, relayout] = allocation.candidates[i];
     if (relayout >= 0 || !placement.offset[i]) continue;
-    const auto& [id, asked, residency] = allocation.holdings[holding];
+    const auto& [id, request, residency] = allocation.holdings[holding];
     std::vector<Bytes> copies;
     for (size_t r = 0; r < residency.relayouts.size(); ++r) copies.push_back(*placement.offset[i + 1 + r]);
     writer.add(id, residency, *placement.offset[i], copies);

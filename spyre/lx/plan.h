@@ -22,7 +22,7 @@ struct Plan {
     bool clone = false;            ///< fetched from device memory: its copy is in LX
     bool copied_out = false;       ///< made in LX, and copied to device memory once
     std::string copy_of;           ///< another division of this buffer, made by a shuffle
-    std::string part_of;           ///< a later stretch of this buffer's life, named x@2, x@3, ...
+    std::string part_of;           ///< a later segment of this buffer's live range, named x@2, x@3, ...
     std::optional<int64_t> evicted_after;    ///< node after which it leaves LX, though others read it
     std::optional<int64_t> reloaded_before;  ///< node before which it is fetched again
     Bytes saves;                             ///< device memory traffic that residency avoids, or would avoid

@@ -20,7 +20,7 @@ void add_nodes(const Holding& holding, const std::vector<BufferTouch>& touches, 
       add(entry.read_by, touch);
     return;
   }
-  for (size_t i = holding.asked.first; i < touches.size() && i <= holding.asked.last; ++i) {
+  for (size_t i = holding.request.first; i < touches.size() && i <= holding.request.last; ++i) {
     const BufferTouch& touch = touches[i];
     const bool elsewhere = std::any_of(relayouts.begin(), relayouts.end(), [&](const Relayout& r) {
       return std::any_of(r.readers.begin(), r.readers.end(), [&](const BufferTouch& reader) {
@@ -77,7 +77,7 @@ class EntryMaker {
 
   Plan::Entry entry_of(size_t i) const {
     const solve::Buffer& buffer = allocation_.problem.buffers[i];
-    const auto& [id, asked, residency] = holding(i);
+    const auto& [id, request, residency] = holding(i);
     const int relayout = allocation_.candidates[i].relayout;
     const std::vector<BufferTouch>& touches = access_.touches[static_cast<size_t>(id)];
     Plan::Entry entry{.buffer = names_[i],
@@ -107,8 +107,9 @@ class EntryMaker {
         entry.in_place_of = names_[static_cast<size_t>(parent)];
     }
     if (relayout >= 0) return entry;
-    if (asked.first > 0) entry.reloaded_before = static_cast<int64_t>(touches[asked.first].node);
-    if (asked.last < touches.size() - 1) entry.evicted_after = static_cast<int64_t>(touches[asked.last].node);
+    if (request.first > 0) entry.reloaded_before = static_cast<int64_t>(touches[request.first].node);
+    if (request.last < touches.size() - 1)
+      entry.evicted_after = static_cast<int64_t>(touches[request.last].node);
     const std::string& name = graph_.buffers[static_cast<size_t>(id)].name;
     if (name != names_[i]) entry.part_of = name;
     return entry;

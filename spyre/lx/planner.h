@@ -49,7 +49,7 @@ class Planner {
 
   /// Decides what stays in LX, and writes it into the graph: places, copies, and who reads which copy
   /// (place_writer.h). Two problems are posed (allocation_problem.h): first every buffer for its whole life; where that
-  /// leaves one outside for lack of room, also for stretches of it, so that the solver may evict what rests and reload
+  /// leaves one outside for lack of room, also for segments of it, so that the solver may evict it in an idle gap and reload
   /// it later. The answer that saves more stays, the first when they save the same.
   ///
   /// Needs divided work. Changes no result, bit for bit. `progress` is called whenever the solver has answered.

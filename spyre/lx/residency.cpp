@@ -148,8 +148,8 @@ bool ResidencyJudge::can_copy(BufferId id, const CoreView& from, const CoreView&
 bool ResidencyJudge::can_divide_copy(BufferId id, const CoreView& view) const {
   const auto [known, fresh] = copies_.try_emplace(std::pair(id, &view), false);
   if (!fresh) return known->second;
-  const auto [model, asked] = copy_models_.try_emplace(id);
-  if (asked) {
+  const auto [model, unknown] = copy_models_.try_emplace(id);
+  if (unknown) {
     const BufferTouch* basis = whole_touch(graph_, access_, id);
     if (basis != nullptr) model->second = model_of_copy(graph_, access_, *basis, id);
   }
@@ -160,11 +160,12 @@ bool ResidencyJudge::can_divide_copy(BufferId id, const CoreView& view) const {
 // Who fetches a buffer from device memory: the cores of the reader that moves most of it without sharing,
 // else all of them.
 const CoreView* ResidencyJudge::fetched_origin(BufferId id, std::span<const TouchView> touches,
-                                               const Asked& asked, std::optional<int64_t> home) const {
+                                               const HoldRequest& request,
+                                               std::optional<int64_t> home) const {
   const CoreView* origin = nullptr;
   Bytes most;
   const TouchView* widest = nullptr;
-  for (size_t i = asked.first; i < touches.size() && i <= asked.last; ++i) {
+  for (size_t i = request.first; i < touches.size() && i <= request.last; ++i) {
     const TouchView& touch = touches[i];
     const BufferTouch& where = access_.touches[at(id)][i];
     if (touch.view == nullptr || !why_ineligible(where).empty() || elsewhere(where, home)) continue;
@@ -185,27 +186,28 @@ bool ResidencyJudge::elsewhere(const BufferTouch& touch, std::optional<int64_t> 
   return home && graph_.nodes[touch.node].bundle != *home;
 }
 
-// Where LX keeps nothing across bundles, the only one in which what is asked for can be there: the one that
+// Where LX keeps nothing across bundles, the only one in which what is requested can be there: the one that
 // makes the buffer, or, where it is fetched, the one that reads most of it.
 std::optional<int64_t> ResidencyJudge::home_bundle(BufferId id, std::span<const TouchView> seen,
-                                                   const Asked& asked) const {
+                                                   const HoldRequest& request) const {
   if (moves_.allows(Move::kCrossBundles)) return std::nullopt;
   const std::vector<BufferTouch>& touches = access_.touches[at(id)];
   const auto bundle = [&](const BufferTouch& touch) { return graph_.nodes[touch.node].bundle; };
-  if (!graph_.buffers[at(id)].is_input && asked.first == 0) return bundle(touches.front());
+  if (!graph_.buffers[at(id)].is_input && request.first == 0) return bundle(touches.front());
   std::map<int64_t, Bytes> moved;
-  for (size_t i = asked.first; i < touches.size() && i <= asked.last; ++i)
+  for (size_t i = request.first; i < touches.size() && i <= request.last; ++i)
     moved[bundle(touches[i])] += seen[i].moved;
   return std::max_element(moved.begin(), moved.end(),
                           [](const auto& a, const auto& b) { return a.second < b.second; })
       ->first;
 }
 
-Residency ResidencyJudge::judge(BufferId id, std::span<const TouchView> seen, const Asked& asked) const {
+Residency ResidencyJudge::judge(BufferId id, std::span<const TouchView> seen,
+                                const HoldRequest& request) const {
   const Buffer& buffer = graph_.buffers[at(id)];
   const std::vector<BufferTouch>& touches = access_.touches[at(id)];
-  const bool fetched = buffer.is_input || asked.first > 0;
-  const size_t end = std::min(asked.last, touches.size() - 1) + 1;
+  const bool fetched = buffer.is_input || request.first > 0;
+  const size_t end = std::min(request.last, touches.size() - 1) + 1;
   const bool given_up = !touches.empty() && end < touches.size();
   Residency residency{.clone = fetched};
   const Bytes whole = buffer.layout ? buffer.layout->byte_size().value() : Bytes(0);
@@ -219,15 +221,15 @@ Residency ResidencyJudge::judge(BufferId id, std::span<const TouchView> seen, co
   };
   if (const auto known = ineligible_.find(id); known != ineligible_.end()) return ineligible(known->second);
 
-  const std::optional<int64_t> home = home_bundle(id, seen, asked);
-  const CoreView* origin = fetched ? fetched_origin(id, seen, asked, home) : nullptr;
+  const std::optional<int64_t> home = home_bundle(id, seen, request);
+  const CoreView* origin = fetched ? fetched_origin(id, seen, request, home) : nullptr;
   size_t last_write = 0;
   Bytes written, saved;
   for (size_t i = 0; i < touches.size(); ++i) {
     if (!touches[i].writes) continue;
     const std::string& node = graph_.nodes[touches[i].node].name;
     last_write = touches[i].node;
-    if (fetched ? i >= asked.first : i >= end)
+    if (fetched ? i >= request.first : i >= end)
       return ineligible(fmt::format("written by '{}' meanwhile", node));
     if (fetched) continue;
     if (elsewhere(touches[i], home))
@@ -246,7 +248,7 @@ Residency ResidencyJudge::judge(BufferId id, std::span<const TouchView> seen, co
     if (residency.off_chip.empty()) residency.why_off_chip = std::move(reason);
     residency.off_chip.push_back(touch);
   };
-  for (size_t i = asked.first; i < end; ++i) {
+  for (size_t i = request.first; i < end; ++i) {
     const BufferTouch& touch = touches[i];
     const std::string& node = graph_.nodes[touch.node].name;
     if (touch.writes) {
@@ -254,7 +256,7 @@ Residency ResidencyJudge::judge(BufferId id, std::span<const TouchView> seen, co
       continue;
     }
     const bool on_ring =
-        std::find(asked.off_ring.begin(), asked.off_ring.end(), seen[i].view) == asked.off_ring.end();
+        std::find(request.off_ring.begin(), request.off_ring.end(), seen[i].view) == request.off_ring.end();
     bool direct = false;
     if (std::string reason = why_ineligible(touch); !reason.empty()) {
       leave(touch, std::move(reason));

@@ -23,24 +23,24 @@ struct Relayout {
   Bytes saves;  ///< what its readers would fetch from device memory
 };
 
-/// What of a buffer is asked for: touches `first` to `last` of GraphAccess::touches, in LX from the first of
-/// them to the last. All of them by default; less is a *stretch* of its life:
+/// What of a buffer is to be held: touches `first` to `last` of GraphAccess::touches, in LX from the first of
+/// them to the last. All of them by default; less is a *segment* of its live range:
 ///
-///     touches   w r r . . . r r      made, read, at rest, read again
-///     stretch   0 . 2                made in LX and copied out; given up after touch 2
-///     stretch             3 4        fetched again before touch 3
-struct Asked {
+///     touches   w r r . . . r r      made, read, idle, read again
+///     segment   0 . 2                made in LX and copied out; given up after touch 2
+///     segment             3 4        fetched again before touch 3
+struct HoldRequest {
   size_t first = 0, last = std::numeric_limits<size_t>::max();
   std::vector<const CoreView*> off_ring;  ///< interned views whose readers no shuffle is to serve
 };
 
-/// What it would mean to keep one buffer in LX, for all of its life or a stretch of it.
+/// What it would mean to keep one buffer in LX, for its whole live range or a segment of it.
 ///
 ///     made by its writer, or, a graph input, fetched once       ->  `view`: who holds what
 ///       read by nodes divided the same way                           `direct`
 ///       read by nodes divided otherwise, over the ring               `relayouts`
 ///       read by nodes that cannot read LX, or a graph output         `off_chip`, `copied_out`: device memory
-///       read after the stretch                                       gets a copy, once
+///       read after the segment                                       gets a copy, once
 ///
 /// Scratchpads are private: a node can read the buffer in LX only when every core finds there exactly the
 /// part it works on.
@@ -87,8 +87,8 @@ class ResidencyJudge {
   ResidencyJudge(const Graph& graph, const GraphAccess& access, MoveSet moves);
 
   /// `touches` are parallel to `GraphAccess::touches` of the buffer; views are those of this judge's
-  /// `intern`. A stretch holds all nodes that write the buffer or none of them, and is ineligible otherwise.
-  Residency judge(BufferId buffer, std::span<const TouchView> touches, const Asked& asked = {}) const;
+  /// `intern`. A segment holds all nodes that write the buffer or none of them, and is ineligible otherwise.
+  Residency judge(BufferId buffer, std::span<const TouchView> touches, const HoldRequest& request = {}) const;
   /// The touches of a buffer as the graph is divided now.
   std::vector<TouchView> touches_of(BufferId buffer) const;
 
@@ -107,9 +107,10 @@ class ResidencyJudge {
   std::string why_ineligible(const BufferTouch& touch) const;
   bool can_copy(BufferId id, const CoreView& from, const CoreView& to) const;
   bool can_divide_copy(BufferId id, const CoreView& view) const;
-  const CoreView* fetched_origin(BufferId id, std::span<const TouchView> touches, const Asked& asked,
+  const CoreView* fetched_origin(BufferId id, std::span<const TouchView> touches, const HoldRequest& request,
                                  std::optional<int64_t> home) const;
-  std::optional<int64_t> home_bundle(BufferId id, std::span<const TouchView> seen, const Asked& asked) const;
+  std::optional<int64_t> home_bundle(BufferId id, std::span<const TouchView> seen,
+                                     const HoldRequest& request) const;
   bool elsewhere(const BufferTouch& touch, std::optional<int64_t> home) const;
 
   const Graph& graph_;
@@ -125,7 +126,7 @@ class ResidencyJudge {
 /// One way to hold a buffer in LX.
 struct Holding {
   BufferId buffer = -1;
-  Asked asked;
+  HoldRequest request;
   Residency residency;
 };
 

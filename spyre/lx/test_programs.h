@@ -65,13 +65,13 @@ inline std::string elementwise(std::string_view program) {
 inline constexpr Bytes kTensor{64 * 128};
 
 /// A fills LX for two readers, then B for three, then A again for two.
-inline std::string rests_once() {
+inline std::string idle_once() {
   return elementwise(
       "A=64; B=64; c1 = exp A; c2 = neg A; c3 = exp B; c4 = neg B; c5 = relu B; c6 = relu A; c7 = abs A");
 }
 
 /// The same with an A that is computed, and one more reader of B.
-inline std::string made_and_rests() {
+inline std::string made_then_idle() {
   return elementwise(
       "x=64; B=64; A = exp x; c1 = exp A; c2 = neg A; c3 = exp B; c4 = neg B; c5 = relu B; c6 = abs B; c7 = "
       "relu A; c8 = abs A");

@@ -188,7 +188,7 @@ TEST(PlanScratchpad, TheBoundKnowsWhatNeverFits) {
 }
 
 TEST(Eviction, AnInputIsFetchedTwiceWhenThatLeavesRoomBetween) {
-  Graph graph = test::divided(test::rests_once(), 1);
+  Graph graph = test::divided(test::idle_once(), 1);
   const lx::Plan plan = test::plan(graph, {.capacity = kTensor}).value();
   EXPECT_EQ(entry(plan, "A").evicted_after, 1);
   EXPECT_EQ(entry(plan, "A@2").reloaded_before, 5);
@@ -206,7 +206,7 @@ TEST(Eviction, AnInputIsFetchedTwiceWhenThatLeavesRoomBetween) {
 }
 
 TEST(Eviction, SwitchedOffABufferKeepsItsPlace) {
-  Graph graph = test::divided(test::rests_once(), 1);
+  Graph graph = test::divided(test::idle_once(), 1);
   const lx::Plan plan =
       test::plan(graph, {.capacity = kTensor, .moves = MoveSet::all().without({Move::kEvict})}).value();
   EXPECT_FALSE(entry(plan, "A").evicted_after.has_value());
@@ -215,26 +215,26 @@ TEST(Eviction, SwitchedOffABufferKeepsItsPlace) {
 }
 
 TEST(Eviction, AResultIsCopiedOutAndFetchedAgain) {
-  Graph graph = test::divided(test::made_and_rests(), 1);
+  Graph graph = test::divided(test::made_then_idle(), 1);
   const lx::Plan plan = test::plan(graph, {.capacity = kTensor}).value();
   EXPECT_TRUE(entry(plan, "A").copied_out);
   EXPECT_EQ(entry(plan, "A").evicted_after, 2);
   EXPECT_EQ(entry(plan, "A@2").reloaded_before, 7);
   // x once, A out and in once, B once, and eight results; without eviction B four times and A never.
   EXPECT_EQ(elements_moved(graph), (1 + 2 + 1 + 8) * kTensor.count() / 2);
-  Graph other = test::divided(test::made_and_rests(), 1);
+  Graph other = test::divided(test::made_then_idle(), 1);
   test::plan(other, {.capacity = kTensor, .moves = MoveSet::all().without({Move::kEvict})}).value();
   EXPECT_EQ(elements_moved(other), (1 + 4 + 8) * kTensor.count() / 2);
 }
 
 TEST(Eviction, DoesNotHappenWhereThereIsRoom) {
-  Graph graph = test::divided(test::rests_once(), 1);
+  Graph graph = test::divided(test::idle_once(), 1);
   const lx::Plan plan = test::plan(graph, {.capacity = kTensor * 2}).value();
   EXPECT_FALSE(entry(plan, "A").evicted_after.has_value());
   EXPECT_EQ(plan.saved(), plan.at_stake());
 }
 
-// A reader that rests in between is no reason to give a place up that nobody needs, nor to fetch for one
+// An idle gap is no reason to give a place up that nobody needs, nor to fetch for one
 // reader.
 TEST(Eviction, DoesNotHappenWhereItSavesNothing) {
   Graph graph = test::divided(
@@ -257,7 +257,7 @@ TEST(Eviction, TensorsTakeTurnsBesideALargerOne) {
 }
 
 TEST(Eviction, EverySolverGivesALegalPlan) {
-  for (const std::string& text : {test::rests_once(), test::made_and_rests(), test::takes_turns()}) {
+  for (const std::string& text : {test::idle_once(), test::made_then_idle(), test::takes_turns()}) {
     Bytes best, last;
     for (const char* solver :
          {"greedy", "firstfit", "bestfit", "simulated_annealing", "exact", "portfolio"}) {

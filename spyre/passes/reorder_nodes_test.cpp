@@ -71,7 +71,7 @@ TEST(Dependences, AMutationStaysBetweenWhatTouchesInputs) {
 }
 
 TEST(ReorderNodes, ReadersOfOneTensorMeetWhenThereIsRoomForOne) {
-  Graph graph = test::divided(test::rests_once(), 1);
+  Graph graph = test::divided(test::idle_once(), 1);
   const ReorderReport report = reordered(graph, {.capacity = kTensor}).value();
   EXPECT_EQ(report.before, kTensor * (3 + 7));  // with an eviction
   EXPECT_EQ(report.after, kTensor * (2 + 7));
@@ -102,7 +102,7 @@ TEST(ReorderNodes, ABranchIsFinishedBeforeTheNextIsBegun) {
 }
 
 TEST(ReorderNodes, TheProgramsOrderStaysWhereEverythingFits) {
-  Graph graph = test::divided(test::rests_once(), 1);
+  Graph graph = test::divided(test::idle_once(), 1);
   const Graph program = graph;
   const ReorderReport report = reordered(graph, {.capacity = kTensor * 2}).value();
   EXPECT_EQ(graph, program);
@@ -120,7 +120,7 @@ TEST(ReorderNodes, TheProgramsOrderStaysWhereNoOtherHelps) {
 }
 
 TEST(ReorderNodes, GivesTheSameOrderEveryTime) {
-  Graph first = test::divided(test::rests_once(), 1), second = first;
+  Graph first = test::divided(test::idle_once(), 1), second = first;
   ASSERT_TRUE(reordered(first, {.capacity = kTensor}).ok());
   ASSERT_TRUE(reordered(second, {.capacity = kTensor}).ok());
   EXPECT_EQ(first, second);

@@ -13,7 +13,7 @@
 namespace spyre::solve {
 namespace {
 
-// A fills the scratchpad, rests from 3 to 6 and is read again; B wants all of it meanwhile.
+// A fills the scratchpad, is idle from 3 to 6 and is read again; B wants all of it meanwhile.
 constexpr const char* kEviction =
     "capacity 256\n"
     "buffer A live 0..9 size 256 uses 6 saves 1280 tensor 0\n"
@@ -98,7 +98,7 @@ TEST(Groups, MustBeOneStretchOfTime) {
   problem.buffers[2].group = 0;
   problem.buffers[2].live = {Step(8), Step(9)};
   problem.buffers[2].uses = 1;
-  EXPECT_THAT(check_problem(problem).error().message, testing::HasSubstr("one stretch of time"));
+  EXPECT_THAT(check_problem(problem).error().message, testing::HasSubstr("one span of time"));
 }
 
 TEST(Choices, PrintAndParseBack) {

@@ -112,7 +112,7 @@ Status check_fixed_pairs(const Problem& problem) {
   return Status();
 }
 
-// A group is one stretch of time: a source, and what is made of it while it is there.
+// A group is one span of time: a source, and what is made of it while it is there.
 Status check_groups(const Problem& problem) {
   std::map<int, std::vector<const Buffer*>> groups;
   for (const Buffer& b : problem.buffers) {
@@ -124,7 +124,7 @@ Status check_groups(const Problem& problem) {
     Step end = members.front()->live.end;
     for (const Buffer* b : members) {
       if (b != members.front() && b->live.begin >= end) {
-        return refused(fmt::format("'{}' meets no other buffer of group {}: expected one stretch of time",
+        return refused(fmt::format("'{}' meets no other buffer of group {}: expected one span of time",
                                    b->name, number));
       }
       end = std::max(end, b->live.end);

@@ -61,9 +61,9 @@ struct Buffer {
 ///      +-------------------> step         nobody else during it. A slot is handed over once; chains share
 ///                                         one base.
 ///
-/// A tensor that is used, rests, and is used again is offered whole and in parts, and the solver chooses:
+/// A tensor that is used, idle, and used again is offered whole and in parts, and the solver chooses:
 ///
-///     tensor 0   |===============|   saves 9: it keeps its place while it rests
+///     tensor 0   |===============|   saves 9: it keeps its place in the idle gap
 ///                |====|              saves 2: given up after its first readers; the rest of the life is
 ///                           |====|   saves 3: another buffer, fetched again for the later ones
 ///

@@ -5,7 +5,7 @@
 #include "spyre/solve/solver.h"
 #include "tests/lx/planned_run.h"
 
-// Tensors that rest, in a scratchpad too small for all of them: evicted and fetched again, or spared that by
+// Tensors with idle gaps, in a scratchpad too small for all of them: evicted and fetched again, or spared that by
 // another order. Traffic is what the card counts while it runs.
 namespace spyre {
 namespace {
@@ -22,8 +22,8 @@ struct Case {
 };
 
 std::vector<Case> cases() {
-  return {{"rests_once", test::rests_once(), 1, 4 + 7, 3 + 7, 2 + 7},
-          {"made_and_rests", test::made_and_rests(), 1, 5 + 8, 4 + 8, 2 + 8},
+  return {{"idle_once", test::idle_once(), 1, 4 + 7, 3 + 7, 2 + 7},
+          {"made_then_idle", test::made_then_idle(), 1, 5 + 8, 4 + 8, 2 + 8},
           {"takes_turns", test::takes_turns(), 3, 11 + 21, 7 + 21, 5 + 21}};
 }
 
