@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "spyre/lx/in_place.h"
+
 namespace spyre::lx {
 namespace {
 
@@ -48,9 +50,8 @@ std::vector<size_t> idle_gaps(const std::vector<BufferTouch>& touches) {
 
 class ProblemBuilder {
  public:
-  ProblemBuilder(const Graph& graph, const GraphAccess& access, const ResidencyJudge& judge,
-                 const std::vector<std::vector<TouchView>>& seen, const AllocationOptions& options)
-      : graph_(graph), access_(access), judge_(judge), seen_(seen), options_(options) {
+  ProblemBuilder(const Analysis& analysis, const AllocationOptions& options)
+      : graph_(analysis.graph()), analysis_(analysis), options_(options) {
     allocation_.problem.capacity = options.capacity;
   }
 
@@ -63,14 +64,12 @@ class ProblemBuilder {
       for (size_t h = first; h < allocation_.holdings.size(); ++h)
         add_candidates(h, h - first, choice ? id : -1);
     }
-    if (options_.moves.allows(Move::kTakeOverSlot)) add_parents();
+    if (analysis_.moves().allows(Move::kTakeOverSlot)) add_parents();
     return std::move(allocation_);
   }
 
  private:
-  const std::vector<BufferTouch>& touches(BufferId id) const {
-    return access_.touches[static_cast<size_t>(id)];
-  }
+  const std::vector<BufferTouch>& touches(BufferId id) const { return analysis_.touches(id); }
 
   std::vector<BufferId> by_first_touch() const {
     std::vector<BufferId> order;
@@ -84,7 +83,7 @@ class ProblemBuilder {
   }
 
   void hold(BufferId id, HoldRequest request) {
-    Residency residency = judge_.judge(id, seen_[static_cast<size_t>(id)], request);
+    Residency residency = residency_of(analysis_, id, analysis_.views(id), request);
     allocation_.holdings.push_back({id, std::move(request), std::move(residency)});
   }
 
@@ -105,7 +104,7 @@ class ProblemBuilder {
     for (const std::vector<bool>& refused : refusals) {
       HoldRequest request = full.request;
       for (size_t v = 0; v < views; ++v) {
-        if (refused[v]) request.off_ring.push_back(judge_.intern(relayouts[v].view));
+        if (refused[v]) request.off_ring.push_back(analysis_.intern(relayouts[v].view));
       }
       hold(full.buffer, std::move(request));
       drop_last_if_ineligible();
@@ -118,7 +117,7 @@ class ProblemBuilder {
 
   void hold_otherwise(BufferId id) {
     hold_with_less_ring();
-    if (!options_.moves.allows(Move::kEvict)) return;
+    if (!analysis_.moves().allows(Move::kEvict)) return;
     const std::vector<size_t> gaps = idle_gaps(touches(id));
     for (size_t from = 0; from <= gaps.size(); ++from) {
       for (size_t to = from; to <= gaps.size(); ++to) {
@@ -189,32 +188,27 @@ class ProblemBuilder {
       const Holding& child = allocation_.holdings[candidate.holding];
       if (candidate.relayout >= 0 || child.residency.clone || !child.residency.ineligible.empty()) continue;
       std::vector<int>& parents = allocation_.problem.buffers[i].in_place_parents;
-      const NormalOp& op = access_.ops[touches(child.buffer).front().node];
+      const NormalOp& op = analysis_.access().ops[touches(child.buffer).front().node];
       for (const Access& input : op.op.inputs) {
         for (const size_t p : sources[static_cast<size_t>(input.buffer)]) {
           const bool known = std::find(parents.begin(), parents.end(), static_cast<int>(p)) != parents.end();
           const Holding& parent = allocation_.holdings[allocation_.candidates[p].holding];
-          if (!known && may_take_over(graph_, access_, child, parent)) parents.push_back(static_cast<int>(p));
+          if (!known && may_take_over(analysis_, child, parent)) parents.push_back(static_cast<int>(p));
         }
       }
     }
   }
 
   const Graph& graph_;
-  const GraphAccess& access_;
-  const ResidencyJudge& judge_;
-  const std::vector<std::vector<TouchView>>& seen_;
+  const Analysis& analysis_;
   const AllocationOptions options_;
   AllocationProblem allocation_;
 };
 
 }  // namespace
 
-AllocationProblem allocation_problem(const Graph& graph, const GraphAccess& access,
-                                     const ResidencyJudge& judge,
-                                     const std::vector<std::vector<TouchView>>& seen,
-                                     const AllocationOptions& options) {
-  return ProblemBuilder(graph, access, judge, seen, options).build();
+AllocationProblem allocation_problem(const Analysis& analysis, const AllocationOptions& options) {
+  return ProblemBuilder(analysis, options).build();
 }
 
 }  // namespace spyre::lx

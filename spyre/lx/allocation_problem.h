@@ -35,15 +35,10 @@ struct AllocationProblem {
 
 struct AllocationOptions {
   Bytes capacity;
-  MoveSet moves = MoveSet::all();
   bool full = false;  ///< more than one holding for a buffer
 };
 
-/// Buffers in the order of first touches, the holding of the whole life first. `seen` by buffer, as
-/// ResidencyJudge::touches_of gives it.
-AllocationProblem allocation_problem(const Graph& graph, const GraphAccess& access,
-                                     const ResidencyJudge& judge,
-                                     const std::vector<std::vector<TouchView>>& seen,
-                                     const AllocationOptions& options);
+/// Buffers in the order of first touches, the holding of the whole live range first.
+AllocationProblem allocation_problem(const Analysis& analysis, const AllocationOptions& options);
 
 }  // namespace spyre::lx

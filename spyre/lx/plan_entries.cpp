@@ -33,12 +33,11 @@ void add_nodes(const Holding& holding, const std::vector<BufferTouch>& touches, 
 
 class EntryMaker {
  public:
-  EntryMaker(const AllocationProblem& allocation, const solve::Placement& placement, const Graph& graph,
-             const GraphAccess& access)
+  EntryMaker(const Analysis& analysis, const AllocationProblem& allocation, const solve::Placement& placement)
       : allocation_(allocation),
         offsets_(placement.offset),
-        graph_(graph),
-        access_(access),
+        graph_(analysis.graph()),
+        analysis_(analysis),
         names_(allocation_.candidates.size()) {}
 
   std::vector<Plan::Entry> run() {
@@ -79,7 +78,7 @@ class EntryMaker {
     const solve::Buffer& buffer = allocation_.problem.buffers[i];
     const auto& [id, request, residency] = holding(i);
     const int relayout = allocation_.candidates[i].relayout;
-    const std::vector<BufferTouch>& touches = access_.touches[static_cast<size_t>(id)];
+    const std::vector<BufferTouch>& touches = analysis_.touches(id);
     Plan::Entry entry{.buffer = names_[i],
                       .first = buffer.live.begin.count() / 2,
                       .last = (buffer.live.end.count() - 1) / 2,
@@ -128,15 +127,15 @@ class EntryMaker {
   const AllocationProblem& allocation_;
   const std::vector<std::optional<Bytes>>& offsets_;
   const Graph& graph_;
-  const GraphAccess& access_;
+  const Analysis& analysis_;
   std::vector<std::string> names_;  // by candidate; empty: not told
 };
 
 }  // namespace
 
-std::vector<Plan::Entry> plan_entries(const AllocationProblem& allocation, const solve::Placement& placement,
-                                      const Graph& graph, const GraphAccess& access) {
-  return EntryMaker(allocation, placement, graph, access).run();
+std::vector<Plan::Entry> plan_entries(const Analysis& analysis, const AllocationProblem& allocation,
+                                      const solve::Placement& placement) {
+  return EntryMaker(analysis, allocation, placement).run();
 }
 
 }  // namespace spyre::lx

@@ -7,7 +7,7 @@ namespace spyre::lx {
 
 /// A solver's answer in the words of the graph: what became of every buffer, in the order of first touches. Of one that
 /// was placed, every holding that was; of one that was not, its whole life and why.
-std::vector<Plan::Entry> plan_entries(const AllocationProblem& allocation, const solve::Placement& placement,
-                                      const Graph& graph, const GraphAccess& access);
+std::vector<Plan::Entry> plan_entries(const Analysis& analysis, const AllocationProblem& allocation,
+                                      const solve::Placement& placement);
 
 }  // namespace spyre::lx

@@ -43,12 +43,8 @@ Result<solve::Solution> Planner::ask(const solve::Problem& problem, const std::f
 }
 
 Result<Plan> Planner::plan(Graph& graph, Effort effort, const std::function<void()>& progress) {
-  SPYRE_ASSIGN_OR_RETURN(const GraphAccess access, access_of(graph));
-  const ResidencyJudge judge(graph, access, options_.moves);
-  std::vector<std::vector<TouchView>> seen;
-  for (BufferId id = 0; id < std::ssize(graph.buffers); ++id) seen.push_back(judge.touches_of(id));
-  AllocationOptions asked{.capacity = options_.capacity, .moves = options_.moves};
-  AllocationProblem best = allocation_problem(graph, access, judge, seen, asked);
+  SPYRE_ASSIGN_OR_RETURN(const Analysis analysis, Analysis::of(graph, options_.moves));
+  AllocationProblem best = allocation_problem(analysis, {.capacity = options_.capacity});
   SPYRE_ASSIGN_OR_RETURN(solve::Solution solution, ask(best.problem, progress));
   Plan plan{.capacity = options_.capacity,
             .solver = options_.solver,
@@ -58,8 +54,7 @@ Result<Plan> Planner::plan(Graph& graph, Effort effort, const std::function<void
   const Bytes saved = solve::bytes_saved(best.problem, solution.placement);
   if (effort == Effort::kFull && saved < solve::bytes_at_stake(best.problem)) {
     // Only what finds no room whole is worth asking for in parts.
-    asked.full = true;
-    AllocationProblem full = allocation_problem(graph, access, judge, seen, asked);
+    AllocationProblem full = allocation_problem(analysis, {.capacity = options_.capacity, .full = true});
     if (full.problem != best.problem) {
       SPYRE_ASSIGN_OR_RETURN(solve::Solution parts, ask(full.problem, progress));
       plan.work += parts.work;
@@ -71,9 +66,9 @@ Result<Plan> Planner::plan(Graph& graph, Effort effort, const std::function<void
       }
     }
   }
-  plan.entries = plan_entries(best, solution.placement, graph, access);
+  plan.entries = plan_entries(analysis, best, solution.placement);
   for (const Node& node : graph.nodes) plan.nodes.push_back(node.name);
-  write_places(graph, access, best, solution.placement);
+  write_places(graph, analysis.access(), best, solution.placement);
   return plan;
 }
 

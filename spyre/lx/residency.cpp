@@ -3,39 +3,219 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
-#include <tuple>
-
-#include "spyre/graph/core_map.h"
-#include "spyre/lx/copies.h"
-#include "spyre/ops/ops.h"
+#include <map>
+#include <optional>
 
 namespace spyre::lx {
 namespace {
 
-size_t at(BufferId id) {
-  return static_cast<size_t>(id);
-}
-
-// Where a turned dimension ends inside a stick, the rest of that stick is left as it was; in LX that may be
-// anything.
-bool turns_part_of_stick(const NormalOp& op) {
-  return std::any_of(op.access.operands.begin(), op.access.operands.end(), [&](const DeviceAccess& access) {
-    return access.lane < 0 || op.access.loops[static_cast<size_t>(access.lane)].extent % access.lanes != 0;
-  });
-}
-
-bool same_walk(const DeviceAccess& a, const DeviceAccess& b) {
-  return a.dims == b.dims && a.lane == b.lane && a.lanes == b.lanes;
-}
-
-bool whole_storage(const Buffer& buffer) {
-  return buffer.offset == 0 && (buffer.storage == 0 || buffer.storage == buffer.elements());
-}
-
 int64_t step_of(const BufferTouch& touch) {
   return 2 * static_cast<int64_t>(touch.node) + 1;
 }
+
+// Works out one residency in steps; the first that finds a reason against it ends the work.
+class ResidencyBuilder {
+ public:
+  ResidencyBuilder(const Analysis& analysis, BufferId id, std::span<const TouchView> seen,
+                   const HoldRequest& request)
+      : analysis_(analysis),
+        id_(id),
+        buffer_(analysis.graph().buffers[static_cast<size_t>(id)]),
+        touches_(analysis.touches(id)),
+        seen_(seen),
+        request_(request),
+        end_(std::min(request.last, touches_.size() - 1) + 1),
+        fetched_(buffer_.is_input || request.first > 0),
+        given_up_(!touches_.empty() && end_ < touches_.size()),
+        whole_(buffer_.layout ? buffer_.layout->byte_size().value() : Bytes(0)) {}
+
+  Residency build() {
+    residency_.clone = fetched_;
+    residency_.per_core = whole_;
+    std::string reason = analysis_.ineligible(id_);
+    if (reason.empty()) reason = find_origin();
+    if (reason.empty()) reason = serve_readers();
+    if (reason.empty()) reason = check_copies();
+    if (reason.empty()) reason = count_savings();
+    if (!reason.empty()) return ineligible(std::move(reason));
+    residency_.view = *origin_;
+    residency_.per_core = kStickBytes * origin_->sticks();
+    return std::move(residency_);
+  }
+
+ private:
+  Residency ineligible(std::string reason) {
+    residency_.ineligible = std::move(reason);
+    residency_.direct.clear(), residency_.relayouts.clear(), residency_.off_chip.clear();
+    residency_.saves = residency_.pays = Bytes(0);
+    return std::move(residency_);
+  }
+
+  const Node& node(const BufferTouch& touch) const { return analysis_.graph().nodes[touch.node]; }
+
+  // Who holds what from the start: the cores that write the buffer, which must all agree, or those that fetch it.
+  std::string find_origin() {
+    home_ = home_bundle();
+    if (fetched_) origin_ = fetching_view();
+    for (size_t i = 0; i < touches_.size(); ++i) {
+      if (!touches_[i].writes) continue;
+      const std::string& name = node(touches_[i]).name;
+      last_write_ = touches_[i].node;
+      if (fetched_ ? i >= request_.first : i >= end_) return fmt::format("written by '{}' meanwhile", name);
+      if (fetched_) continue;
+      if (elsewhere(touches_[i])) return fmt::format("written in another bundle by '{}'", name);
+      if (seen_[i].view == nullptr) return fmt::format("{} in '{}'", seen_[i].reason, name);
+      if (origin_ != nullptr && origin_ != seen_[i].view) {
+        return fmt::format("core division mismatch: {}, {} in '{}'", origin_->to_string(),
+                           seen_[i].view->to_string(), name);
+      }
+      origin_ = seen_[i].view;
+      written_ += seen_[i].moved;
+    }
+    return origin_ == nullptr ? "partial or offset access" : "";
+  }
+
+  // Where LX keeps nothing across bundles, the only one in which what is requested can be there: the one that
+  // makes the buffer, or, where it is fetched, the one that reads most of it.
+  std::optional<int64_t> home_bundle() const {
+    if (analysis_.moves().allows(Move::kCrossBundles)) return std::nullopt;
+    if (!fetched_) return node(touches_.front()).bundle;
+    std::map<int64_t, Bytes> moved;
+    for (size_t i = request_.first; i < end_; ++i) moved[node(touches_[i]).bundle] += seen_[i].moved;
+    return std::max_element(moved.begin(), moved.end(),
+                            [](const auto& a, const auto& b) { return a.second < b.second; })
+        ->first;
+  }
+
+  bool elsewhere(const BufferTouch& touch) const { return home_ && node(touch).bundle != *home_; }
+
+  // Who fetches a buffer: the cores of the reader that moves most of it, which then need no shuffle. Each must fetch a
+  // part of its own, or the fetch would move as much as the readers do; where all readers share parts, a division that
+  // nobody reads in spreads the fetch over the cores, and the ring brings the parts together.
+  const CoreView* fetching_view() const {
+    const CoreView* view = nullptr;
+    Bytes most;
+    bool served = false;
+    for (size_t i = request_.first; i < end_; ++i) {
+      const TouchView& touch = seen_[i];
+      if (touch.view == nullptr || !analysis_.ineligible(id_, i).empty() || elsewhere(touches_[i])) continue;
+      served = true;
+      if (touch.view->shared() || (view != nullptr && touch.moved <= most)) continue;
+      view = touch.view;
+      most = touch.moved;
+    }
+    return view == nullptr && served ? analysis_.spread(id_) : view;
+  }
+
+  std::string serve_readers() {
+    for (size_t i = request_.first; i < end_; ++i) {
+      const BufferTouch& touch = touches_[i];
+      if (touch.writes) {
+        residency_.direct.push_back(touch);
+        continue;
+      }
+      const bool direct = serve(i);
+      // A copy, in or out or on the ring, is made of the whole buffer.
+      const bool copied = !direct || given_up_ || fetched_;
+      if (!buffer_.is_input && copied && touch.node <= last_write_)
+        return fmt::format("read by '{}' before it is all written", node(touch).name);
+    }
+    return "";
+  }
+
+  // Finds the way for one reader: straight from LX, over the ring, or from device memory. Whether it is the first.
+  bool serve(size_t i) {
+    const BufferTouch& touch = touches_[i];
+    const CoreView* view = seen_[i].view;
+    const std::string& name = node(touch).name;
+    if (const std::string& reason = analysis_.ineligible(id_, i); !reason.empty()) {
+      leave(touch, reason);
+    } else if (elsewhere(touch)) {
+      leave(touch, fmt::format("read in another bundle by '{}'", name));
+    } else if (view == nullptr) {
+      leave(touch, fmt::format("{} in '{}'", seen_[i].reason, name));
+    } else if (view == origin_) {
+      residency_.direct.push_back(touch);
+      saved_ += seen_[i].moved;
+      return true;
+    } else if (!can_shuffle_to(view)) {
+      leave(touch, fmt::format("core division mismatch: {} where it is made, {} in '{}'",
+                               origin_->to_string(), view->to_string(), name));
+    } else {
+      Relayout& relayout = relayout_to(*view);
+      relayout.readers.push_back(touch);
+      relayout.saves += seen_[i].moved;
+      saved_ += seen_[i].moved;
+    }
+    return false;
+  }
+
+  void leave(const BufferTouch& touch, std::string reason) {
+    if (residency_.off_chip.empty()) residency_.why_off_chip = std::move(reason);
+    residency_.off_chip.push_back(touch);
+  }
+
+  bool can_shuffle_to(const CoreView* view) const {
+    const std::vector<const CoreView*>& off = request_.off_ring;
+    return analysis_.moves().allows(Move::kShuffle) && std::find(off.begin(), off.end(), view) == off.end() &&
+           analysis_.can_copy(id_, *origin_, *view);
+  }
+
+  // One copy serves all readers that are divided alike.
+  Relayout& relayout_to(const CoreView& view) {
+    std::vector<Relayout>& all = residency_.relayouts;
+    const auto known =
+        std::find_if(all.begin(), all.end(), [&](const Relayout& r) { return r.view == view; });
+    if (known != all.end()) return *known;
+    return all.emplace_back(
+        Relayout{.view = view, .readers = {}, .per_core = kStickBytes * view.sticks(), .saves = Bytes(0)});
+  }
+
+  // Whether the copies between LX and device memory that this needs can be made.
+  std::string check_copies() {
+    const bool result = analysis_.graph().is_result(id_);
+    const bool copyable = analysis_.can_copy(id_, *origin_, *origin_);
+    residency_.copied_out = !fetched_ && (given_up_ || result || !residency_.off_chip.empty());
+    if (residency_.copied_out && !(analysis_.moves().allows(Move::kCopyOut) && copyable))
+      return residency_.off_chip.empty() ? "graph output" : residency_.why_off_chip;
+    if (fetched_ && !(analysis_.moves().allows(Move::kCopyIn) && copyable)) return "partial or offset access";
+    return "";
+  }
+
+  // A buffer that device memory never sees saves its write and every read from LX. One that is copied out is written
+  // there once after all, by the copy, and one that is fetched is read there once.
+  std::string count_savings() {
+    const bool copied = fetched_ || residency_.copied_out;
+    residency_.saves = copied ? saved_ : saved_ + written_;
+    residency_.pays = copied ? whole_ : Bytes(0);
+    if (fetched_) {
+      const bool served = !residency_.direct.empty() || !residency_.relayouts.empty();
+      if (saved_ <= whole_)
+        return served || residency_.off_chip.empty() ? "graph input, read once" : residency_.why_off_chip;
+      residency_.saves = saved_ - whole_;
+    } else if (residency_.saves == Bytes(0)) {
+      return residency_.off_chip.empty() ? "no consumer" : residency_.why_off_chip;
+    }
+    return "";
+  }
+
+  const Analysis& analysis_;
+  const BufferId id_;
+  const Buffer& buffer_;
+  const std::vector<BufferTouch>& touches_;
+  const std::span<const TouchView> seen_;
+  const HoldRequest& request_;
+  const size_t end_;     // of the touches to hold
+  const bool fetched_;   // from device memory, not made in LX
+  const bool given_up_;  // before its last touch
+  const Bytes whole_;
+
+  std::optional<int64_t> home_;  // the only bundle in which LX can hold it; none: all of them
+  const CoreView* origin_ = nullptr;
+  size_t last_write_ = 0;
+  Bytes written_, saved_;
+  Residency residency_;
+};
 
 }  // namespace
 
@@ -59,290 +239,13 @@ solve::Lifetime life_of(const Relayout& relayout) {
           solve::Step(step_of(relayout.readers.back()) + 1)};
 }
 
-bool ResidencyJudge::ViewOrder::operator()(const CoreView& a, const CoreView& b) const {
-  const auto run_key = [](const StridedRun& run) { return std::pair(run.stride, run.count); };
-  if (a.first != b.first) return a.first < b.first;
-  return std::lexicographical_compare(
-      a.runs.begin(), a.runs.end(), b.runs.begin(), b.runs.end(),
-      [&](const StridedRun& x, const StridedRun& y) { return run_key(x) < run_key(y); });
+size_t steps_of(const Graph& graph) {
+  return 2 * graph.nodes.size() + 3;
 }
 
-ResidencyJudge::ResidencyJudge(const Graph& graph, const GraphAccess& access, MoveSet moves)
-    : graph_(graph), access_(access), moves_(moves) {
-  for (const NormalOp& op : access.ops) most_cores_ = std::max(most_cores_, cores_used(op.access.loops));
-  for (BufferId id = 0; id < std::ssize(graph.buffers); ++id) {
-    if (std::string reason = why_ineligible(id); !reason.empty()) ineligible_[id] = std::move(reason);
-  }
-}
-
-const CoreView* ResidencyJudge::intern(const CoreView& view) const {
-  return &*views_.insert(view).first;
-}
-
-TouchView ResidencyJudge::view_of(const NormalOp& op, size_t operand,
-                                  std::span<const DeviceLayout* const> layouts) const {
-  TouchView seen{.moved = kStickBytes * sticks_moved(op, operand, layouts)};
-  const ViewOrReason view = core_view(op, operand, layouts);
-  if (const auto* found = std::get_if<CoreView>(&view)) {
-    seen.view = intern(*found);
-  } else {
-    seen.reason = "partial or offset access";
-  }
-  return seen;
-}
-
-std::vector<TouchView> ResidencyJudge::touches_of(BufferId buffer) const {
-  std::vector<TouchView> touches;
-  for (const BufferTouch& touch : access_.touches[at(buffer)]) {
-    touches.push_back(view_of(access_.ops[touch.node], touch.operand, access_.layouts[touch.node]));
-  }
-  return touches;
-}
-
-// What keeps a buffer out of LX however the work is divided.
-std::string ResidencyJudge::why_ineligible(BufferId id) const {
-  const Buffer& buffer = graph_.buffers[at(id)];
-  const std::vector<BufferTouch>& touches = access_.touches[at(id)];
-  const auto writes = std::count_if(touches.begin(), touches.end(), [](const auto& t) { return t.writes; });
-  const int64_t reads = std::ssize(touches) - writes;
-  if (touches.empty()) return "not touched";
-  if (buffer.elements() == 0) return "empty tensor";
-  if (buffer.fill) return "constant";
-  if (buffer.is_input && writes > 0) return "mutation target";
-  if (buffer.is_input && !moves_.allows(Move::kCopyIn)) return "graph input";
-  if (buffer.is_input && !whole_storage(buffer)) return "partial or offset access";
-  if (!buffer.is_input && reads == 0) return graph_.is_result(id) ? "graph output" : "no consumer";
-  if (graph_.is_result(id) && !moves_.allows(Move::kCopyOut)) return "graph output";
-  for (const BufferTouch& touch : touches) {
-    if (access_.ops[touch.node].access.indices.empty()) {
-      return fmt::format("turned from a woven stick by '{}'", graph_.nodes[touch.node].name);
-    }
-    if (std::string reason = touch.writes ? why_ineligible(touch) : ""; !reason.empty()) return reason;
-  }
-  return "";
-}
-
-// What keeps one node from touching the buffer in LX however its work is divided.
-std::string ResidencyJudge::why_ineligible(const BufferTouch& touch) const {
-  const NormalOp& op = access_.ops[touch.node];
-  const std::string& node = graph_.nodes[touch.node].name;
-  if (touch.operand < op.index_count()) return "index tensor or indirectly accessed";
-  if (touch.writes && is_restickify(op) && turns_part_of_stick(op))
-    return fmt::format("padding left by restickify '{}'", node);
-  // Whole blocks that a core turns by itself are as good in LX; a view says whether they are.
-  if (!touch.writes && is_restickify(op) && (!moves_.allows(Move::kShuffle) || turns_part_of_stick(op)))
-    return fmt::format("read by restickify '{}'", node);
-  const std::vector<AccessDim>& dims = access_.access(touch).dims;
-  if (std::any_of(dims.begin(), dims.end(), [](const AccessDim& d) { return !d.indirect.empty(); }))
-    return "index tensor or indirectly accessed";
-  return "";
-}
-
-// Equal views: every core copies its own part. Different ones: a shuffle.
-bool ResidencyJudge::can_copy(BufferId id, const CoreView& from, const CoreView& to) const {
-  if (&from == &to && from.shared()) return false;
-  return can_divide_copy(id, from) && can_divide_copy(id, to);
-}
-
-// Whether a copy of the whole buffer can be divided so that every core has the part that this view gives it.
-bool ResidencyJudge::can_divide_copy(BufferId id, const CoreView& view) const {
-  const auto [known, fresh] = copies_.try_emplace(std::pair(id, &view), false);
-  if (!fresh) return known->second;
-  const auto [model, unknown] = copy_models_.try_emplace(id);
-  if (unknown) {
-    const BufferTouch* basis = whole_touch(graph_, access_, id);
-    if (basis != nullptr) model->second = model_of_copy(graph_, access_, *basis, id);
-  }
-  known->second = model->second && has_view(*model->second, *graph_.buffers[at(id)].layout, view);
-  return known->second;
-}
-
-// Who fetches a buffer from device memory: the cores of the reader that moves most of it without sharing,
-// else all of them.
-const CoreView* ResidencyJudge::fetched_origin(BufferId id, std::span<const TouchView> touches,
-                                               const HoldRequest& request,
-                                               std::optional<int64_t> home) const {
-  const CoreView* origin = nullptr;
-  Bytes most;
-  const TouchView* widest = nullptr;
-  for (size_t i = request.first; i < touches.size() && i <= request.last; ++i) {
-    const TouchView& touch = touches[i];
-    const BufferTouch& where = access_.touches[at(id)][i];
-    if (touch.view == nullptr || !why_ineligible(where).empty() || elsewhere(where, home)) continue;
-    if (widest == nullptr || touch.view->cores() > widest->view->cores()) widest = &touch;
-    if (touch.view->shared() || (origin != nullptr && touch.moved <= most)) continue;
-    origin = touch.view;
-    most = touch.moved;
-  }
-  const BufferTouch* basis = whole_touch(graph_, access_, id);
-  if (origin != nullptr || basis == nullptr || widest == nullptr) return origin;
-  for (int64_t cores = most_cores_; cores > 0; --cores) {
-    if (const auto spread = spread_view(graph_, access_, *basis, id, cores)) return intern(*spread);
-  }
-  return origin;
-}
-
-bool ResidencyJudge::elsewhere(const BufferTouch& touch, std::optional<int64_t> home) const {
-  return home && graph_.nodes[touch.node].bundle != *home;
-}
-
-// Where LX keeps nothing across bundles, the only one in which what is requested can be there: the one that
-// makes the buffer, or, where it is fetched, the one that reads most of it.
-std::optional<int64_t> ResidencyJudge::home_bundle(BufferId id, std::span<const TouchView> seen,
-                                                   const HoldRequest& request) const {
-  if (moves_.allows(Move::kCrossBundles)) return std::nullopt;
-  const std::vector<BufferTouch>& touches = access_.touches[at(id)];
-  const auto bundle = [&](const BufferTouch& touch) { return graph_.nodes[touch.node].bundle; };
-  if (!graph_.buffers[at(id)].is_input && request.first == 0) return bundle(touches.front());
-  std::map<int64_t, Bytes> moved;
-  for (size_t i = request.first; i < touches.size() && i <= request.last; ++i)
-    moved[bundle(touches[i])] += seen[i].moved;
-  return std::max_element(moved.begin(), moved.end(),
-                          [](const auto& a, const auto& b) { return a.second < b.second; })
-      ->first;
-}
-
-Residency ResidencyJudge::judge(BufferId id, std::span<const TouchView> seen,
-                                const HoldRequest& request) const {
-  const Buffer& buffer = graph_.buffers[at(id)];
-  const std::vector<BufferTouch>& touches = access_.touches[at(id)];
-  const bool fetched = buffer.is_input || request.first > 0;
-  const size_t end = std::min(request.last, touches.size() - 1) + 1;
-  const bool given_up = !touches.empty() && end < touches.size();
-  Residency residency{.clone = fetched};
-  const Bytes whole = buffer.layout ? buffer.layout->byte_size().value() : Bytes(0);
-  residency.per_core = whole;
-  const auto ineligible = [&](std::string reason) {
-    residency.ineligible = std::move(reason);
-    residency.direct.clear(), residency.relayouts.clear(), residency.off_chip.clear();
-    residency.per_core = whole;
-    residency.saves = residency.pays = Bytes(0);
-    return residency;
-  };
-  if (const auto known = ineligible_.find(id); known != ineligible_.end()) return ineligible(known->second);
-
-  const std::optional<int64_t> home = home_bundle(id, seen, request);
-  const CoreView* origin = fetched ? fetched_origin(id, seen, request, home) : nullptr;
-  size_t last_write = 0;
-  Bytes written, saved;
-  for (size_t i = 0; i < touches.size(); ++i) {
-    if (!touches[i].writes) continue;
-    const std::string& node = graph_.nodes[touches[i].node].name;
-    last_write = touches[i].node;
-    if (fetched ? i >= request.first : i >= end)
-      return ineligible(fmt::format("written by '{}' meanwhile", node));
-    if (fetched) continue;
-    if (elsewhere(touches[i], home))
-      return ineligible(fmt::format("written in another bundle by '{}'", node));
-    if (seen[i].view == nullptr) return ineligible(fmt::format("{} in '{}'", seen[i].reason, node));
-    if (origin != nullptr && origin != seen[i].view) {
-      return ineligible(fmt::format("core division mismatch: {}, {} in '{}'", origin->to_string(),
-                                    seen[i].view->to_string(), node));
-    }
-    origin = seen[i].view;
-    written += seen[i].moved;
-  }
-  if (origin == nullptr) return ineligible("partial or offset access");
-
-  const auto leave = [&](const BufferTouch& touch, std::string reason) {
-    if (residency.off_chip.empty()) residency.why_off_chip = std::move(reason);
-    residency.off_chip.push_back(touch);
-  };
-  for (size_t i = request.first; i < end; ++i) {
-    const BufferTouch& touch = touches[i];
-    const std::string& node = graph_.nodes[touch.node].name;
-    if (touch.writes) {
-      residency.direct.push_back(touch);
-      continue;
-    }
-    const bool on_ring =
-        std::find(request.off_ring.begin(), request.off_ring.end(), seen[i].view) == request.off_ring.end();
-    bool direct = false;
-    if (std::string reason = why_ineligible(touch); !reason.empty()) {
-      leave(touch, std::move(reason));
-    } else if (elsewhere(touch, home)) {
-      leave(touch, fmt::format("read in another bundle by '{}'", node));
-    } else if (seen[i].view == nullptr) {
-      leave(touch, fmt::format("{} in '{}'", seen[i].reason, node));
-    } else if (seen[i].view == origin) {
-      residency.direct.push_back(touch);
-      saved += seen[i].moved;
-      direct = true;
-    } else if (!moves_.allows(Move::kShuffle) || !on_ring || !can_copy(id, *origin, *seen[i].view)) {
-      leave(touch, fmt::format("core division mismatch: {} where it is made, {} in '{}'", origin->to_string(),
-                               seen[i].view->to_string(), node));
-    } else {
-      auto relayout = std::find_if(residency.relayouts.begin(), residency.relayouts.end(),
-                                   [&](const Relayout& r) { return r.view == *seen[i].view; });
-      if (relayout == residency.relayouts.end()) {
-        residency.relayouts.push_back({.view = *seen[i].view,
-                                       .readers = {},
-                                       .per_core = kStickBytes * seen[i].view->sticks(),
-                                       .saves = Bytes(0)});
-        relayout = residency.relayouts.end() - 1;
-      }
-      relayout->readers.push_back(touch);
-      relayout->saves += seen[i].moved;
-      saved += seen[i].moved;
-    }
-    // A copy, in or out or on the ring, is made of the whole buffer.
-    const bool copied = !direct || given_up || fetched;
-    if (!buffer.is_input && copied && touch.node <= last_write)
-      return ineligible(fmt::format("read by '{}' before it is all written", node));
-  }
-  residency.copied_out = !fetched && (given_up || graph_.is_result(id) || !residency.off_chip.empty());
-  const bool out_possible =
-      moves_.allows(Move::kCopyOut) && !origin->shared() && can_copy(id, *origin, *origin);
-  if (residency.copied_out && !out_possible)
-    return ineligible(residency.off_chip.empty() ? "graph output" : residency.why_off_chip);
-  if (fetched && (!moves_.allows(Move::kCopyIn) || !can_copy(id, *origin, *origin)))
-    return ineligible("partial or offset access");
-  residency.saves = fetched || residency.copied_out ? saved : saved + written;
-  residency.pays = fetched || residency.copied_out ? whole : Bytes(0);
-  if (fetched) {
-    if (saved <= whole) {
-      const bool served = !residency.direct.empty() || !residency.relayouts.empty();
-      return ineligible(served || residency.off_chip.empty() ? "graph input, read once"
-                                                             : residency.why_off_chip);
-    }
-    residency.saves = saved - whole;
-  } else if (residency.saves == Bytes(0)) {
-    return ineligible(residency.off_chip.empty() ? "no consumer" : residency.why_off_chip);
-  }
-  residency.view = *origin;
-  residency.per_core = kStickBytes * origin->sticks();
-  return residency;
-}
-
-bool same_mapping(const Graph& graph, const GraphAccess& access, const Holding& child,
-                  const Holding& parent) {
-  const Residency &own = child.residency, &theirs = parent.residency;
-  if (!own.ineligible.empty() || own.clone || !theirs.ineligible.empty() || parent.buffer == child.buffer)
-    return false;
-  const BufferTouch& write = access.touches[at(child.buffer)].front();
-  const NormalOp& op = access.ops[write.node];
-  const OpInfo* info = find_op(op.op.op);
-  if (info == nullptr || !info->in_place || theirs.view != own.view) return false;
-  const bool read = std::any_of(theirs.direct.begin(), theirs.direct.end(), [&](const BufferTouch& use) {
-    return use.node == write.node && !use.writes;
-  });
-  if (!read || *graph.buffers[at(parent.buffer)].layout != *graph.buffers[at(child.buffer)].layout)
-    return false;
-  // All of the child is written here, over parts that are not read afterwards.
-  const std::vector<BufferTouch>& touches = access.touches[at(parent.buffer)];
-  return std::none_of(touches.begin(), touches.end(), [&](const BufferTouch& use) {
-    return use.node == write.node && !same_walk(access.access(use), op.output());
-  });
-}
-
-bool may_take_over(const Graph& graph, const GraphAccess& access, const Holding& child,
-                   const Holding& parent) {
-  if (!same_mapping(graph, access, child, parent)) return false;
-  const size_t write = access.touches[at(child.buffer)].front().node;
-  const Residency& theirs = parent.residency;
-  return theirs.direct.back().node == write &&
-         std::all_of(theirs.relayouts.begin(), theirs.relayouts.end(),
-                     [&](const Relayout& r) { return r.readers.front().node <= write; });
+Residency residency_of(const Analysis& analysis, BufferId buffer, std::span<const TouchView> seen,
+                       const HoldRequest& request) {
+  return ResidencyBuilder(analysis, buffer, seen, request).build();
 }
 
 }  // namespace spyre::lx

@@ -1,15 +1,12 @@
 #pragma once
 
 #include <limits>
-#include <map>
-#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "spyre/base/units.h"
-#include "spyre/lx/core_view.h"
-#include "spyre/lx/graph_access.h"
-#include "spyre/lx/moves.h"
+#include "spyre/lx/analysis.h"
 #include "spyre/solve/problem.h"
 
 namespace spyre::lx {
@@ -61,67 +58,23 @@ struct Residency {
 /// When LX holds what: node n runs at step 2n + 1, copies that are made just before it at step 2n.
 solve::Lifetime life_of(const Residency& residency);
 solve::Lifetime life_of(const Relayout& relayout);
+/// Steps of a graph; copies may be made behind its last node.
+size_t steps_of(const Graph& graph);
 
-/// One operand of one node under some division of that node.
-struct TouchView {
-  const CoreView* view = nullptr;  ///< interned, so that equal views are one address; none: `reason` says why
-  std::string_view reason;
-  Bytes moved;  ///< device memory traffic of this operand when it is off chip
-};
-
-/// Decides what may live in LX. Reasons, the first that applies:
+/// Decides whether the buffer may live in LX while its nodes are divided as `seen` says, parallel to
+/// Analysis::touches, with views of this analysis. Besides the reasons of eligibility.h that hold for every division:
 ///
-///   not touched | empty tensor | constant | graph output | mutation target | graph input (read once)
-///   index tensor or indirectly accessed   where it is touched is known only at run time
-///   turned from a woven stick             what a node with joined loops touches has no host index
-///   read by restickify                    turning parts of sticks reads across cores
-///   padding left by restickify            a turned dimension ends inside a stick
-///   partial or offset access              one LX address stands for the whole part of a core
-///   core division mismatch                two nodes disagree about who holds what, and no shuffle helps
-///   written, read in another bundle       LX may be wiped between two bundles (unless Move::kCrossBundles)
-///   no consumer                           nothing would be saved
+///   partial or offset access          one LX address stands for the whole part of a core
+///   core division mismatch            two nodes disagree about who holds what, and no shuffle helps
+///   written, read in another bundle   LX may be wiped between two bundles (unless Move::kCrossBundles)
+///   written meanwhile                 a segment holds all nodes that write the buffer or none of them
+///   read before it is all written     a copy is made of the whole buffer
+///   graph input, read once            a copy of it would cost what it saves
+///   no consumer                       nothing would be saved
 ///
 /// A reader's reason makes the buffer ineligible only when nothing is saved without that reader.
-class ResidencyJudge {
- public:
-  ResidencyJudge(const Graph& graph, const GraphAccess& access, MoveSet moves);
-
-  /// `touches` are parallel to `GraphAccess::touches` of the buffer; views are those of this judge's
-  /// `intern`. A segment holds all nodes that write the buffer or none of them, and is ineligible otherwise.
-  Residency judge(BufferId buffer, std::span<const TouchView> touches, const HoldRequest& request = {}) const;
-  /// The touches of a buffer as the graph is divided now.
-  std::vector<TouchView> touches_of(BufferId buffer) const;
-
-  const CoreView* intern(const CoreView& view) const;
-  /// One operand of an operation that is divided so.
-  TouchView view_of(const NormalOp& op, size_t operand, std::span<const DeviceLayout* const> layouts) const;
-  /// Whether the buffer stays in device memory however the work is divided.
-  bool is_ineligible(BufferId buffer) const { return ineligible_.contains(buffer); }
-
- private:
-  struct ViewOrder {
-    bool operator()(const CoreView& a, const CoreView& b) const;
-  };
-
-  std::string why_ineligible(BufferId id) const;
-  std::string why_ineligible(const BufferTouch& touch) const;
-  bool can_copy(BufferId id, const CoreView& from, const CoreView& to) const;
-  bool can_divide_copy(BufferId id, const CoreView& view) const;
-  const CoreView* fetched_origin(BufferId id, std::span<const TouchView> touches, const HoldRequest& request,
-                                 std::optional<int64_t> home) const;
-  std::optional<int64_t> home_bundle(BufferId id, std::span<const TouchView> seen,
-                                     const HoldRequest& request) const;
-  bool elsewhere(const BufferTouch& touch, std::optional<int64_t> home) const;
-
-  const Graph& graph_;
-  const GraphAccess& access_;
-  const MoveSet moves_;
-  int64_t most_cores_ = 1;  // of any node
-  mutable std::set<CoreView, ViewOrder> views_;
-  std::map<BufferId, std::string> ineligible_;
-  mutable std::map<BufferId, std::optional<NormalOp>> copy_models_;
-  mutable std::map<std::pair<BufferId, const CoreView*>, bool> copies_;
-};
+Residency residency_of(const Analysis& analysis, BufferId buffer, std::span<const TouchView> seen,
+                       const HoldRequest& request = {});
 
 /// One way to hold a buffer in LX.
 struct Holding {
@@ -129,14 +82,5 @@ struct Holding {
   HoldRequest request;
   Residency residency;
 };
-
-/// Whether the writer of the child reads the parent, element for element as it writes the child and on the
-/// same cores, in an operation that may write over its input.
-bool same_mapping(const Graph& graph, const GraphAccess& access, const Holding& child, const Holding& parent);
-
-/// Whether the child may take over the slot of the parent: same mapping, and nobody reads the parent there
-/// later.
-bool may_take_over(const Graph& graph, const GraphAccess& access, const Holding& child,
-                   const Holding& parent);
 
 }  // namespace spyre::lx

@@ -18,11 +18,14 @@ namespace spyre::test {
 /// what nobody reads is returned:
 ///
 ///     x=64;  a = exp x;  b = add a x
-inline std::string elementwise(std::string_view program) {
+///
+/// The rows are cut among `cores` cores.
+inline std::string elementwise(std::string_view program, int64_t cores = 1) {
   struct Tensor {
     std::string name, rows;
     bool input, read;
   };
+  const std::string split = cores == 1 ? "" : "/" + std::to_string(cores);
   std::vector<Tensor> tensors;
   std::string nodes;
   const auto find = [&](std::string_view name) -> Tensor& {
@@ -42,7 +45,7 @@ inline std::string elementwise(std::string_view program) {
     }
     const std::string rows = find(words[1]).rows;
     std::string values;
-    nodes += "  node " + name + " (p0: " + rows + ", p1: 64) {\n";
+    nodes += "  node " + name + " (p0: " + rows + split + ", p1: 64) {\n";
     for (size_t i = 1; i < words.size(); ++i) {
       find(words[i]).read = true;
       nodes += "v" + std::to_string(i - 1) + " = load " + words[i] + "[64*p0 + p1]\n";
@@ -84,6 +87,25 @@ inline std::string takes_turns() {
       "d0 = exp A0; d1 = exp B; d2 = neg A0; d3 = neg B; "
       "e0 = exp A1; e1 = relu B; e2 = neg A1; e3 = abs B; "
       "f0 = exp A2; f1 = silu B; f2 = neg A2; f3 = sigmoid B");
+}
+
+/// max, sub, exp, sum, div over the rows (axis 0) of an m x n matrix; the card's own division is `realdiv`.
+inline std::string column_softmax(int64_t m, int64_t n, const std::string& divide = "truediv") {
+  const std::string M = std::to_string(m), N = std::to_string(n);
+  const std::string matrix = " : float16[" + M + ", " + N + "] stride=[" + N + ", 1]\n";
+  const std::string vector = " : float16[1, " + N + "] stride=[" + N + ", 1]\n";
+  const std::string over_rows = " (p1: " + N + "; r0: " + M + ") {\n";
+  const std::string over_all = " (p0: " + M + ", p1: " + N + ") {\n";
+  const std::string row_element = "[" + N + "*r0 + p1]\n", element = "[" + N + "*p0 + p1]";
+  return "graph softmax {\n  input x" + matrix + "  buffer m" + vector + "  buffer d" + matrix +
+         "  buffer e" + matrix + "  buffer s" + vector + "  buffer y" + matrix +  //
+         "  node m" + over_rows + "v0 = load x" + row_element + "v1 = reduce.max v0\nstore m[p1] v1\n}\n" +
+         "  node d" + over_all + "v0 = load x" + element + "\nv1 = load m[p1]\nv2 = sub v0 v1\nstore d" +
+         element + " v2\n}\n" +  //
+         "  node e" + over_all + "v0 = load d" + element + "\nv1 = exp v0\nstore e" + element + " v1\n}\n" +
+         "  node s" + over_rows + "v0 = load e" + row_element + "v1 = reduce.sum v0\nstore s[p1] v1\n}\n" +
+         "  node y" + over_all + "v0 = load e" + element + "\nv1 = load s[p1]\nv2 = " + divide +
+         " v0 v1\nstore y" + element + " v2\n}\n" + "  return y\n}\n";
 }
 
 }  // namespace spyre::test

@@ -3,24 +3,29 @@
 #include <algorithm>
 #include <limits>
 
+#include "spyre/graph/core_map.h"
 #include "spyre/ops/ops.h"
 
 namespace spyre::lx {
 namespace {
 
+// A buffer has a case for every combination of its nodes' divisions. One that dozens of nodes read has no end of them,
+// and is rarely kept whole.
 constexpr size_t kMostTouches = 32;
 
 // Pairs in which the child may lie on the parent, whatever the divisions, if it dies there.
-std::vector<std::vector<size_t>> in_place_pairs(const Graph& graph, const GraphAccess& access) {
-  std::vector<std::vector<size_t>> parents(graph.buffers.size());
-  for (const NormalOp& op : access.ops) {
+std::vector<std::vector<size_t>> in_place_pairs(const Analysis& analysis) {
+  const std::vector<Buffer>& buffers = analysis.graph().buffers;
+  std::vector<std::vector<size_t>> parents(buffers.size());
+  if (!analysis.moves().allows(Move::kTakeOverSlot)) return parents;
+  for (const NormalOp& op : analysis.access().ops) {
     const OpInfo* info = find_op(op.op.op);
     if (info == nullptr || !info->in_place) continue;
     for (size_t i = 0; i < op.op.inputs.size(); ++i) {
       const auto parent = static_cast<size_t>(op.op.inputs[i].buffer);
       const auto child = static_cast<size_t>(op.op.output.buffer);
       const bool alike =
-          op.input(i).dims == op.output().dims && graph.buffers[parent].layout == graph.buffers[child].layout;
+          op.input(i).dims == op.output().dims && buffers[parent].layout == buffers[child].layout;
       if (alike && parent != child) parents[child].push_back(parent);
     }
   }
@@ -29,45 +34,47 @@ std::vector<std::vector<size_t>> in_place_pairs(const Graph& graph, const GraphA
 
 }  // namespace
 
-TrialPlan::TrialPlan(const Graph& graph, const GraphAccess& access, const ResidencyJudge& judge,
-                     std::vector<const std::vector<Division>*> divisions, bool in_place)
-    : graph_(graph),
-      access_(access),
-      judge_(judge),
+Division division_of(const Analysis& analysis, const NormalOp& op,
+                     std::span<const DeviceLayout* const> layouts) {
+  Division division{.loops = op.access.loops, .cores = cores_used(op.access.loops)};
+  for (size_t i = 0; i < op.access.operands.size(); ++i)
+    division.operands.push_back(analysis.view_of(op, i, layouts));
+  division.work = work_cost(op, layouts);
+  return division;
+}
+
+TrialPlan::TrialPlan(const Analysis& analysis, std::vector<const std::vector<Division>*> divisions)
+    : analysis_(analysis),
+      access_(analysis.access()),
       divisions_(std::move(divisions)),
-      parents_(graph.buffers.size()),
-      children_(graph.buffers.size()),
-      off_chip_(graph.buffers.size()),
-      alone_(graph.nodes.size()),
-      cases_(graph.buffers.size()) {
-  for (size_t b = 0; b < off_chip_.size(); ++b)
-    off_chip_[b] = judge.is_ineligible(static_cast<BufferId>(b)) || access.touches[b].size() > kMostTouches;
-  if (in_place) parents_ = in_place_pairs(graph, access);
-  for (size_t child = 0; child < parents_.size(); ++child) {
-    for (const size_t parent : parents_[child]) children_[parent].push_back(child);
+      off_chip_(analysis.graph().buffers.size()),
+      alone_(divisions_.size()),
+      cases_(off_chip_.size()),
+      estimate_(steps_of(analysis.graph()), in_place_pairs(analysis)) {
+  for (size_t b = 0; b < off_chip_.size(); ++b) {
+    off_chip_[b] =
+        !analysis.ineligible(static_cast<BufferId>(b)).empty() || access_.touches[b].size() > kMostTouches;
   }
 }
 
 void TrialPlan::start(int64_t room) {
-  room_ = room;
-  chosen_.assign(graph_.nodes.size(), 0);
-  stays_.assign(graph_.buffers.size(), {});
-  live_.assign(2 * graph_.nodes.size() + 2, 0);
+  chosen_.assign(divisions_.size(), 0);
+  estimate_.start(room);
   left_out_.clear();
   cost_ = PlanCost();
   for (size_t n = 0; n < chosen_.size(); ++n) cost_ += cost_alone(n);
   std::vector<size_t> touched;
-  for (size_t b = 0; b < stays_.size(); ++b) {
+  for (size_t b = 0; b < off_chip_.size(); ++b) {
     if (!off_chip_[b]) touched.push_back(b);
   }
-  place(touched, {0, std::ssize(live_)});
+  place(touched, estimate_.all());
 }
 
 void TrialPlan::change(const std::vector<Change>& changes) {
+  estimate_.mark();
   cost_before_ = cost_;
   left_out_before_ = left_out_;
   chosen_before_.clear();
-  stays_before_.clear();
   std::vector<size_t> touched;
   for (const auto& [node, taken] : changes) {
     chosen_before_.emplace_back(node, chosen_[node]);
@@ -83,17 +90,16 @@ void TrialPlan::change(const std::vector<Change>& changes) {
   std::sort(touched.begin(), touched.end());
   touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
   Window window{std::numeric_limits<int64_t>::max(), 0};
-  for (const size_t b : touched) window.include(stays_[b]);
+  for (const size_t b : touched) {
+    if (estimate_.in_lx(b)) window.include(*now(b));
+  }
   place(touched, window);
 }
 
+// Costs are put back, not taken off again: sums of floating-point numbers do not return to where they were.
 void TrialPlan::take_back() {
   for (const auto& [node, before] : chosen_before_) chosen_[node] = before;
-  for (auto undone = stays_before_.rbegin(); undone != stays_before_.rend(); ++undone) {
-    occupy(undone->first, -1);
-    stays_[undone->first] = undone->second;
-    occupy(undone->first, +1);
-  }
+  estimate_.undo();
   left_out_ = left_out_before_;
   cost_ = cost_before_;
 }
@@ -134,10 +140,10 @@ TrialPlan::Case TrialPlan::make_case(size_t buffer) const {
     seen.push_back(division(touch.node).operands[touch.operand]);
     made.off += cost(touch);
   }
-  const Residency residency = judge_.judge(static_cast<BufferId>(buffer), seen);
+  const Residency residency = residency_of(analysis_, static_cast<BufferId>(buffer), seen);
   if (!residency.ineligible.empty()) return made;
-  made.view = judge_.intern(residency.view);
-  const Bytes whole = graph_.buffers[buffer].layout->byte_size().value();
+  made.view = analysis_.intern(residency.view);
+  const Bytes whole = analysis_.graph().buffers[buffer].layout->byte_size().value();
   if (residency.clone) made.on += traffic_cost(whole, false, residency.view.cores());
   if (residency.copied_out) made.on += traffic_cost(whole, true, residency.view.cores());
   for (const BufferTouch& touch : residency.off_chip) made.on += cost(touch);
@@ -153,99 +159,35 @@ TrialPlan::Case TrialPlan::make_case(size_t buffer) const {
   return made;
 }
 
-void TrialPlan::Window::include(const Stay& stay) {
-  if (!stay.in_lx) return;
-  for (const Case::Piece& piece : stay.kind->pieces) {
-    begin = std::min(begin, piece.begin);
-    end = std::max(end, piece.end);
-  }
-}
-
-bool TrialPlan::Window::overlaps(const Case& kind) const {
-  return std::any_of(kind.pieces.begin(), kind.pieces.end(),
-                     [&](const Case::Piece& piece) { return piece.begin < end && begin < piece.end; });
-}
-
-bool TrialPlan::takes_over(size_t child) const {
-  const Case& own = *stays_[child].kind;
-  return std::any_of(parents_[child].begin(), parents_[child].end(), [&](size_t parent) {
-    const Stay& stay = stays_[parent];
-    return stay.in_lx && stay.kind->view == own.view &&
-           stay.kind->pieces.front().end == own.pieces.front().begin + 1;
-  });
-}
-
-void TrialPlan::occupy(size_t buffer, int sign) {
-  const Stay& stay = stays_[buffer];
-  if (!stay.in_lx) return;
-  for (const Case::Piece& piece : stay.kind->pieces) {
-    const int64_t begin = &piece == &stay.kind->pieces.front() ? stay.begin : piece.begin;
-    for (int64_t t = begin; t < piece.end; ++t) live_[static_cast<size_t>(t)] += sign * piece.size;
-  }
-}
-
-void TrialPlan::set(size_t buffer, const Case* kind, bool in_lx) {
-  Stay& stay = stays_[buffer];
-  stays_before_.emplace_back(buffer, stay);
-  occupy(buffer, -1);
-  if (stay.kind != nullptr) cost_ -= stay.in_lx ? stay.kind->on : stay.kind->off;
-  stay = {kind, in_lx, in_lx ? kind->pieces.front().begin : 0};
-  cost_ += in_lx ? kind->on : kind->off;
-  occupy(buffer, +1);
-}
-
-// Settles where the first piece of a buffer begins.
-void TrialPlan::settle(size_t buffer) {
-  Stay& stay = stays_[buffer];
-  if (!stay.in_lx) return;
-  const int64_t begin = stay.kind->pieces.front().begin + (takes_over(buffer) ? 1 : 0);
-  if (begin == stay.begin) return;
-  stays_before_.emplace_back(buffer, stay);
-  occupy(buffer, -1);
-  stay.begin = begin;
-  occupy(buffer, +1);
+void TrialPlan::put(size_t buffer, const Case& chosen, bool in_lx) {
+  if (const Case* before = now(buffer)) cost_ -= estimate_.in_lx(buffer) ? before->on : before->off;
+  cost_ += in_lx ? chosen.on : chosen.off;
+  estimate_.set(buffer, &chosen, in_lx);
 }
 
 void TrialPlan::place(const std::vector<size_t>& buffers, Window window) {
   std::vector<size_t> placed = buffers;
   for (const size_t b : buffers) {
-    const Case& kind = case_of(b);
-    set(b, &kind, kind.wanted());
-    window.include(stays_[b]);
+    const Case& chosen = case_of(b);
+    put(b, chosen, chosen.wanted());
+    if (chosen.wanted()) window.include(chosen);
   }
   // There may be room again for what was left out.
   std::erase_if(left_out_, [&](size_t b) {
     if (std::binary_search(buffers.begin(), buffers.end(), b)) return true;
-    if (!window.overlaps(*stays_[b].kind)) return false;
-    set(b, stays_[b].kind, true);
+    if (!window.meets(*now(b))) return false;
+    put(b, *now(b), true);
     placed.push_back(b);
     return true;
   });
-  for (const size_t b : placed) window.include(stays_[b]);
   for (const size_t b : placed) {
-    settle(b);
-    for (const size_t child : children_[b]) settle(child);
+    if (estimate_.in_lx(b)) window.include(*now(b));
   }
-  make_room(window);
-}
-
-void TrialPlan::make_room(Window window) {
-  for (int64_t t = window.begin; t < window.end; ++t) {
-    while (live_[static_cast<size_t>(t)] > room_) {
-      size_t worst = 0;
-      double least = std::numeric_limits<double>::max();
-      for (size_t b = 0; b < stays_.size(); ++b) {
-        if (!stays_[b].in_lx) continue;
-        for (const Case::Piece& piece : stays_[b].kind->pieces) {
-          if (piece.begin > t || piece.end <= t) continue;
-          const double worth = stays_[b].kind->gain / static_cast<double>(piece.size);
-          if (worth < least) worst = b, least = worth;
-        }
-      }
-      set(worst, stays_[worst].kind, false);
-      left_out_.push_back(worst);
-      for (const size_t child : children_[worst]) settle(child);
-    }
+  for (const size_t b : placed) estimate_.settle(b);
+  for (const size_t b : estimate_.make_room(window)) {
+    cost_ -= now(b)->on;
+    cost_ += now(b)->off;
+    left_out_.push_back(b);
   }
 }
 

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "spyre/lx/estimate.h"
 #include "spyre/lx/plan_cost.h"
 #include "spyre/lx/residency.h"
 
@@ -17,23 +19,24 @@ struct Division {
   int64_t cores = 1;
 };
 
-/// A division for every node, and what it costs with the buffers in LX that fit there by size.
+/// The division that an operation has.
+Division division_of(const Analysis& analysis, const NormalOp& op,
+                     std::span<const DeviceLayout* const> layouts);
+
+/// A division for every node, and what it costs with the buffers in LX that fit there by size (estimate.h).
 ///
 /// Changes are tried on the plan itself and cost what they touch, not what the graph holds:
 ///
 ///     plan.change({{4, 2}, {5, 1}});     nodes 4 and 5 take others of their divisions
 ///     if (plan.time() >= best) plan.take_back();
 ///
-/// Which buffers may live in LX is the ResidencyJudge's word. Where they do not all fit at some step, the one
-/// that is least useful for its size goes to device memory. Fragments are left to the solver, and so are
-/// buffers that a great many nodes read (kMostTouches): here they are in device memory.
+/// Buffers that a great many nodes read (kMostTouches) are in device memory here; the solver may find them a place.
 class TrialPlan {
  public:
   using Change = std::pair<size_t, int>;  ///< a node, and which of its divisions
 
   /// `divisions` by node, which the caller keeps; they may grow while the plan is in use.
-  TrialPlan(const Graph& graph, const GraphAccess& access, const ResidencyJudge& judge,
-            std::vector<const std::vector<Division>*> divisions, bool in_place);
+  TrialPlan(const Analysis& analysis, std::vector<const std::vector<Division>*> divisions);
 
   /// Every node takes its division 0. `room`: bytes of one core's LX to count on.
   void start(int64_t room);
@@ -51,51 +54,29 @@ class TrialPlan {
 
  private:
   // One buffer under the divisions of the nodes that touch it: in device memory, and in LX if it may be
-  // there.
-  struct Case {
+  // there. The gain is in nanoseconds.
+  struct Case : Claim {
     PlanCost off, on;
-    double gain = 0;  // ns, of being in LX
-    struct Piece {
-      int64_t begin, end, size;
-    };
-    std::vector<Piece> pieces;  // of LX: the buffer itself first, then its copies; none: it must not be there
-    const CoreView* view = nullptr;
     bool wanted() const { return !pieces.empty() && gain > 0; }
-  };
-  struct Stay {
-    const Case* kind = nullptr;  // none: in device memory whatever is chosen
-    bool in_lx = false;
-    int64_t begin = 0;  // of the first piece: a step later where it takes over the slot of an operand
-  };
-  struct Window {
-    int64_t begin, end;
-    void include(const Stay& stay);
-    bool overlaps(const Case& kind) const;
   };
 
   const PlanCost& cost_alone(size_t node);
   const Case& case_of(size_t buffer);
   Case make_case(size_t buffer) const;
-  bool takes_over(size_t child) const;
-  void occupy(size_t buffer, int sign);
-  void set(size_t buffer, const Case* kind, bool in_lx);
-  void settle(size_t buffer);
+  // The case of a buffer as divisions are chosen now; none before `start` is done with it.
+  const Case* now(size_t buffer) const { return static_cast<const Case*>(estimate_.claim(buffer)); }
+  void put(size_t buffer, const Case& chosen, bool in_lx);
   void place(const std::vector<size_t>& buffers, Window window);
-  void make_room(Window window);
 
-  const Graph& graph_;
+  const Analysis& analysis_;
   const GraphAccess& access_;
-  const ResidencyJudge& judge_;
   const std::vector<const std::vector<Division>*> divisions_;  // by node; they may grow
-  std::vector<std::vector<size_t>> parents_, children_;        // by buffer: slots that may be taken over
   std::vector<char> off_chip_;                // by buffer: in device memory whatever is chosen
   std::vector<std::vector<PlanCost>> alone_;  // by node and division: its work, and its traffic with those
-  std::vector<std::map<std::vector<int>, Case>> cases_;  // by buffer
+  std::vector<std::map<std::vector<int>, Case>> cases_;  // by buffer, and divisions of those that touch it
 
-  int64_t room_ = 0;
   std::vector<int> chosen_;       // by node
-  std::vector<Stay> stays_;       // by buffer
-  std::vector<int64_t> live_;     // by step: bytes of LX in use
+  Estimate estimate_;             // items are buffers
   std::vector<size_t> left_out_;  // wanted, but not in LX
   PlanCost cost_;
 
@@ -105,7 +86,6 @@ class TrialPlan {
   PlanCost cost_before_;
   std::vector<size_t> left_out_before_;
   std::vector<Change> chosen_before_;
-  std::vector<std::pair<size_t, Stay>> stays_before_;
 };
 
 }  // namespace spyre::lx

@@ -42,10 +42,10 @@ Result<CoOptimizeReport> co_optimize(Graph& graph, lx::Planner& planner, const C
   CoOptimizeReport report;
   SPYRE_ASSIGN_OR_RETURN(report.separate, planned_cost(graph, planner));
   report.joint = report.separate;
-  SPYRE_ASSIGN_OR_RETURN(const lx::GraphAccess access, lx::access_of(graph));
+  SPYRE_ASSIGN_OR_RETURN(const lx::Analysis analysis, lx::Analysis::of(graph, planner.options().moves));
   // Sizes that fit together may still find no place together; with less room to count on they do.
   Graph best = graph;
-  DivisionSearch search(graph, access, planner.options(), options);
+  DivisionSearch search(analysis, options);
   for (const double room : {1.0, 0.85, 0.7}) {
     search.run(static_cast<int64_t>(static_cast<double>(planner.options().capacity.count()) * room));
     Graph divided = graph;

@@ -37,19 +37,6 @@ int64_t elements_moved(const Graph& graph) {
   return elements;
 }
 
-TEST(UsableLx, IsWhatTheBackEndLeavesBehind) {
-  EXPECT_EQ(lx::usable_lx(0).value(), Bytes(2031616));
-  EXPECT_EQ(lx::usable_lx(0.2).value(), Bytes(1625344));
-  EXPECT_EQ(lx::usable_lx(1).value(), Bytes(0));
-  EXPECT_EQ(lx::PlannerOptions().capacity, lx::usable_lx(0.2).value());
-}
-
-TEST(UsableLx, RefusesWhatIsNoFraction) {
-  EXPECT_FALSE(lx::usable_lx(-0.1).ok());
-  EXPECT_FALSE(lx::usable_lx(1.1).ok());
-  EXPECT_FALSE(lx::usable_lx(std::numeric_limits<double>::quiet_NaN()).ok());
-}
-
 // The four published stages of the softmax over axis 0 of 512 x 1024 on one core.
 class SoftmaxStages : public ::testing::Test {
  protected:

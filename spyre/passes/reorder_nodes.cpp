@@ -33,10 +33,10 @@ Result<ReorderReport> reorder_nodes(Graph& graph, lx::Planner& planner, const Re
   SPYRE_ASSIGN_OR_RETURN(Planned given, planned(graph, planner, lx::Effort::kWholeLives));
   ReorderReport report{.before = given.traffic, .after = given.traffic};
   if (given.all_found_room) return report;
-  SPYRE_ASSIGN_OR_RETURN(const lx::GraphAccess access, lx::access_of(graph));
-  lx::OrderEstimate estimate(graph, access, planner.options());
+  SPYRE_ASSIGN_OR_RETURN(const lx::Analysis analysis, lx::Analysis::of(graph, planner.options().moves));
+  lx::OrderEstimate estimate(analysis, planner.options().capacity);
   const Dependences dependences = dependences_of(graph);
-  OrderSearch search(dependences, access, estimate, options.budget);
+  OrderSearch search(dependences, analysis.access(), estimate, options.budget);
   const std::optional<Order> order = search.run();
   report.evaluated = search.evaluated();
   if (!order) return report;

@@ -21,14 +21,13 @@ bool same_division(const std::vector<Loop>& a, const std::vector<Loop>& b) {
 
 }  // namespace
 
-DivisionMenu::DivisionMenu(const Graph& graph, const lx::GraphAccess& access, size_t node,
-                           const lx::ResidencyJudge& judge, const Rules& rules)
-    : op_(access.ops[node]),
-      layouts_(access.layouts[node]),
-      judge_(judge),
+DivisionMenu::DivisionMenu(const lx::Analysis& analysis, size_t node, const Rules& rules)
+    : op_(analysis.access().ops[node]),
+      layouts_(analysis.access().layouts[node]),
+      analysis_(analysis),
       rules_(rules),
-      fixed_(!graph.nodes[node].hints.empty()),
-      problem_(division_problem(graph, graph.nodes[node], op_, rules.cores)) {
+      fixed_(!analysis.graph().nodes[node].hints.empty()),
+      problem_(division_problem(analysis.graph(), analysis.graph().nodes[node], op_, rules.cores)) {
   const Result<std::vector<AxisFacts>> facts = axis_facts(problem_);
   const Result<Splits> floors = span_floors(problem_);
   fixed_ = fixed_ || op_.access.loops.empty() || !facts.ok() || !floors.ok();
@@ -58,11 +57,7 @@ int DivisionMenu::add(std::vector<Loop> loops) {
   for (size_t i = 0; i < entries_.size(); ++i) {
     if (same_division(entries_[i].loops, op.access.loops)) return static_cast<int>(i);
   }
-  lx::Division entry{.loops = op.access.loops, .cores = cores_used(op.access.loops)};
-  for (size_t i = 0; i < op.access.operands.size(); ++i)
-    entry.operands.push_back(judge_.view_of(op, i, layouts_));
-  entry.work = lx::work_cost(op, layouts_);
-  entries_.push_back(std::move(entry));
+  entries_.push_back(lx::division_of(analysis_, op, layouts_));
   return static_cast<int>(entries_.size()) - 1;
 }
 

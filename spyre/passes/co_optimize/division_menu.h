@@ -17,13 +17,12 @@ class DivisionMenu {
     bool every_order = false;  ///< every assignment of cores to slices, not only the usual one
   };
 
-  DivisionMenu(const Graph& graph, const lx::GraphAccess& access, size_t node,
-               const lx::ResidencyJudge& judge, const Rules& rules);
+  DivisionMenu(const lx::Analysis& analysis, size_t node, const Rules& rules);
 
   const std::vector<lx::Division>& entries() const { return entries_; }
   /// Entries that were there from the start; the others came by `adopt`.
   size_t listed() const { return listed_; }
-  /// An entry under which the operand has this view of the judge, added if it is legal; -1: there is none.
+  /// An entry under which the operand has this view of the analysis, added if it is legal; -1: there is none.
   int adopt(size_t operand, const lx::CoreView* view);
 
  private:
@@ -34,7 +33,7 @@ class DivisionMenu {
 
   const NormalOp& op_;
   const std::vector<const DeviceLayout*>& layouts_;
-  const lx::ResidencyJudge& judge_;
+  const lx::Analysis& analysis_;
   const Rules rules_;
   bool fixed_ = false;  // by the user
   DivisionProblem problem_;

@@ -16,15 +16,14 @@ std::vector<const std::vector<lx::Division>*> divisions_of(const std::deque<Divi
 
 }  // namespace
 
-DivisionSearch::DivisionSearch(const Graph& graph, const lx::GraphAccess& access,
-                               const lx::PlannerOptions& planner, const CoOptimizeOptions& options)
-    : graph_(graph),
-      access_(access),
+DivisionSearch::DivisionSearch(const lx::Analysis& analysis, const CoOptimizeOptions& options)
+    : analysis_(analysis),
+      graph_(analysis.graph()),
+      access_(analysis.access()),
       options_(options),
-      judge_(graph, access, planner.moves),
       menus_(choose_menus()),
-      plan_(graph, access, judge_, divisions_of(menus_), planner.moves.allows(lx::Move::kTakeOverSlot)),
-      picked_(graph.nodes.size(), -1) {}
+      plan_(analysis, divisions_of(menus_)),
+      picked_(graph_.nodes.size(), -1) {}
 
 // Menus with every order of the cores are for graphs that are searched whole.
 std::deque<DivisionMenu> DivisionSearch::choose_menus() {
@@ -40,7 +39,7 @@ std::deque<DivisionMenu> DivisionSearch::build_menus(bool every_order) const {
   std::deque<DivisionMenu> menus;
   for (size_t n = 0; n < graph_.nodes.size(); ++n) {
     menus.emplace_back(
-        graph_, access_, n, judge_,
+        analysis_, n,
         DivisionMenu::Rules{
             .cores = options_.cores, .keep_sums = options_.keep_sums, .every_order = every_order});
     if (every_order && !few_plans(menus)) return menus;

@@ -17,8 +17,7 @@ namespace spyre {
 /// too, and the change that gains most is kept.
 class DivisionSearch {
  public:
-  DivisionSearch(const Graph& graph, const lx::GraphAccess& access, const lx::PlannerOptions& planner,
-                 const CoOptimizeOptions& options);
+  DivisionSearch(const lx::Analysis& analysis, const CoOptimizeOptions& options);
 
   /// Searches with this many bytes of LX to count on.
   void run(int64_t room);
@@ -51,10 +50,10 @@ class DivisionSearch {
   const lx::Division& division(size_t node) const;
   std::vector<size_t> neighbours(size_t node) const;
 
+  const lx::Analysis& analysis_;
   const Graph& graph_;
   const lx::GraphAccess& access_;
   const CoOptimizeOptions& options_;
-  lx::ResidencyJudge judge_;
   bool exact_ = false;
   std::deque<DivisionMenu> menus_;
   lx::TrialPlan plan_;
