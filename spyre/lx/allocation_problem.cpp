@@ -87,7 +87,8 @@ class ProblemBuilder {
     allocation_.holdings.push_back({id, std::move(request), std::move(residency)});
   }
 
-  // The last holding again, with fewer readers served over the ring: some subset of the views.
+  // The last holding again, with fewer readers served over the ring: some subset of the views. Each view is a copy that
+  // needs room of its own, so leaving one out may be what lets the buffer itself in.
   void hold_with_less_ring() {
     const Holding full = allocation_.holdings.back();
     const std::vector<Relayout>& relayouts = full.residency.relayouts;
@@ -115,6 +116,7 @@ class ProblemBuilder {
     if (!allocation_.holdings.back().residency.ineligible.empty()) allocation_.holdings.pop_back();
   }
 
+  // Between any two of its idle gaps, and before the first and behind the last, a buffer may be held by itself.
   void hold_otherwise(BufferId id) {
     hold_with_less_ring();
     if (!analysis_.moves().allows(Move::kEvict)) return;
@@ -143,6 +145,8 @@ class ProblemBuilder {
     for (size_t i = request.first; i < end; ++i)
       nodes += i == request.first || touches(id)[i].node != touches(id)[i - 1].node;
     const std::vector<Bytes> shares = shares_of(residency);
+    // The holdings of one buffer are one tensor, of which a solver places one at any step; a holding and its copies are
+    // a group, numbered by the holding.
     const solve::Lifetime life = shown_life(residency, touches(id));
     const int group = residency.relayouts.empty() ? -1 : static_cast<int>(h);
     const std::string name = number == 0 ? buffer.name : fmt::format("{}@{}", buffer.name, number);

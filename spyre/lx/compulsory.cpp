@@ -33,7 +33,8 @@ Interval walked(const Part& part, const AccessDim& dim) {
   return {dim.offset, dim.offset + (dim.tile ? ceil_div(extent, part.access->lanes) : extent)};
 }
 
-/// Known to share no stick; two that see the buffer in different dimensions may.
+/// Known to share no stick. Two that see the buffer in different dimensions may: then the smaller is not counted, and the
+/// sum stays a lower bound.
 bool are_apart(const Part& a, const Part& b) {
   if (a.access->device_size() != b.access->device_size()) return false;
   for (size_t d = 0; d < a.access->dims.size(); ++d) {

@@ -72,6 +72,7 @@ std::optional<Node> divided_copy(const Graph& graph, const GraphAccess& access, 
                                  BufferId from, BufferId to, const CoreView& from_view,
                                  const CoreView& to_view) {
   const bool moves = from_view != to_view;
+  // Cores with the same part would all write it to device memory.
   if (!moves && from_view.shared()) return std::nullopt;
   Node node = plain_copy(graph, access, basis, from, to, moves ? "shuffle" : "identity");
   const TwoLayouts layouts = both(graph, from);
@@ -80,6 +81,7 @@ std::optional<Node> divided_copy(const Graph& graph, const GraphAccess& access, 
   const auto before = loops_for_view(*op, 0, from_view, layouts);
   const auto after = loops_for_view(*op, 0, to_view, layouts);
   if (!before || !after) return std::nullopt;
+  // Cores beyond the product of the splits hold copies of parts; the loops alone do not tell how many there are.
   if (moves) {
     node.body.back().attributes = {{"from_cores", static_cast<double>(from_view.cores())},
                                    {"to_cores", static_cast<double>(to_view.cores())}};
@@ -98,6 +100,8 @@ std::optional<CoreView> spread_view(const Graph& graph, const GraphAccess& acces
                                     BufferId buffer, int64_t cores) {
   auto op = model_of_copy(graph, access, basis, buffer);
   if (!op) return std::nullopt;
+  // Outermost dimensions first: slices of those are the longest runs of sticks. A dimension takes the largest share of the
+  // cores that divides it, so that all slices are of one size.
   int64_t left = cores;
   for (const AccessDim& dim : op->input(0).dims) {
     if (dim.loop < 0 || left == 1) continue;

@@ -29,6 +29,9 @@ struct HeldDim {
   int64_t size = 1;  // sticks, or rows of sticks, of the whole dimension
 };
 
+// Goes through the device dimensions from the innermost out, so that `stride_` is always known. A dimension that a core
+// holds whole continues the run of the one inside it when that one was whole too: equal boxes of sticks get equal runs,
+// however many dimensions they were written in.
 class ViewBuilder {
  public:
   ViewBuilder(const NormalOp& op, size_t operand, std::span<const DeviceLayout* const> layouts)
@@ -71,6 +74,7 @@ class ViewBuilder {
     const int64_t count = dim.tile ? padded / part : loop.extent;
     const int64_t split = splits_[static_cast<size_t>(dim.loop)];
     const bool slice = dim.offset != 0 || count != dim.size;
+    // Where the dimension is cut, a slice of it would give cores other parts than a node that touches all of it.
     if (slice && (split != 1 || dim.offset + count > dim.size)) return "partial or offset access";
     // The card runs over whole sticks also where a dimension ends inside one, as in a turn of sticks.
     if (padded != count * part || count % split != 0) return "slices are not whole sticks";
@@ -78,6 +82,7 @@ class ViewBuilder {
   }
 
  private:
+  // Core c has slice c / step % split of the loop: its number read in the mixed base of the splits.
   void hold(const HeldDim& dim) {
     const auto index = static_cast<size_t>(dim.loop);
     const int64_t count = dim.size / splits_[index];
@@ -169,6 +174,9 @@ int64_t sticks_moved(const NormalOp& op, size_t operand, std::span<const DeviceL
 
 std::optional<AdoptedLoops> loops_for_view(const NormalOp& op, size_t operand, const CoreView& view,
                                            std::span<const DeviceLayout* const> layouts) {
+  // Runs are matched with dimensions from the innermost out. A run that is as long as a dimension or longer says that the
+  // dimension is whole, and what is left of it belongs to the next one; a shorter one, or none, says into how many slices
+  // the dimension is cut, and the first core that starts one slice further says in which step.
   NormalOp whole = op;
   for (Loop& loop : whole.access.loops) loop.split = 1, loop.step = 0;
   const ViewBuilder dims(whole, operand, layouts);

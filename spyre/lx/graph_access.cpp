@@ -14,6 +14,7 @@ Result<GraphAccess> access_of(const Graph& graph) {
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     access.layouts.push_back(operand_layouts(graph, graph.nodes[n]));
     SPYRE_ASSIGN_OR_RETURN(NormalOp op, normalize_op(graph, graph.nodes[n], access.layouts.back()));
+    // A node that reads one buffer twice touches it twice: each operand moves bytes of its own.
     for (size_t i = 0; i < op.access.operands.size(); ++i) {
       const bool writes = i + 1 == op.access.operands.size();
       access.touches[static_cast<size_t>(operand_buffer(op, i))].push_back({n, i, writes});

@@ -15,6 +15,7 @@ class PlaceWriter {
   void add(BufferId id, const Residency& residency, Bytes address, const std::vector<Bytes>& copies) {
     const BufferPlace place{BufferPlace::Kind::kLx, address.count()};
     basis_ = whole_touch(graph_, access_, id);
+    // What device memory has too is two buffers from here on: the one everybody knows, and its twin in LX.
     BufferId source = id;
     if (residency.clone || residency.copied_out) {
       source = twin(id, place);
@@ -39,6 +40,8 @@ class PlaceWriter {
     }
   }
 
+  // Nodes are inserted from the last to the first, so that positions before them stay what they were; readers are
+  // redirected before, while touches still name the nodes they are about.
   void finish() {
     std::stable_sort(inserts_.begin(), inserts_.end(), [](const Insert& a, const Insert& b) {
       return std::pair(a.before, a.rank) < std::pair(b.before, b.rank);

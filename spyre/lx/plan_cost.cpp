@@ -24,6 +24,8 @@ struct MatmulRoles {
   MatmulSplit split;
 };
 
+// Loops by what they do in a matmul: summed (k), along the result's stick (n), in both operands (batch), or rows (m). A
+// weight that no batch loop walks is shared by the whole batch, which is then as good as more rows.
 MatmulRoles roles_of(const NormalOp& op) {
   MatmulRoles roles;
   const std::vector<Loop>& loops = op.access.loops;
@@ -52,6 +54,7 @@ Nanos matmul_compute(const NormalOp& op) {
   return time.compute * (roles.split.k > 1 ? kOneCorelet : 1) + time.split_penalty;
 }
 
+// Cores that share a sum pass partial results along a chain on the ring, each its own part of the output.
 Nanos sums_time(const NormalOp& op) {
   int64_t shared = 1, elements = 1;
   for (size_t i = 0; i < op.access.loops.size(); ++i) {

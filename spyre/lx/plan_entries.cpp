@@ -52,7 +52,8 @@ class EntryMaker {
  private:
   const Holding& holding(size_t i) const { return allocation_.holdings[allocation_.candidates[i].holding]; }
 
-  // Of every buffer the holdings that were placed; of one that has none the whole life.
+  // Of every buffer the holdings that were placed; of one that has none the whole live range. Names count what was placed
+  // (x, x@2), not what was offered; a copy is numbered within its holding (x#1).
   void name_what_is_told() {
     std::vector<int> placed(graph_.buffers.size(), 0);
     std::vector<size_t> first(graph_.buffers.size(), names_.size());

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "spyre/lx/trial_plan.h"
-#include "spyre/passes/co_optimize.h"
 #include "spyre/passes/co_optimize/division_menu.h"
+#include "spyre/passes/co_optimize/options.h"
 
 namespace spyre {
 
