@@ -42,7 +42,7 @@ Buffer draw_buffer(const GenerateOptions& options, int index, Dice& dice) {
 
 void draw_parents(Problem& problem, double share, Dice& dice) {
   for (Buffer& child : problem.buffers) {
-    for (BufferId p = 0; p < std::ssize(problem.buffers); ++p) {
+    for (BufferIndex p = 0; p < std::ssize(problem.buffers); ++p) {
       const Buffer& parent = problem.buffers[p];
       const bool fits = parent.live.end == child.live.begin + Step(1) && parent.live.length() > 1 &&
                         child.size <= parent.size && read_count(parent.uses, parent.input) > 0;

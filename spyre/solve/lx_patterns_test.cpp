@@ -35,7 +35,7 @@ Json find_case(std::string_view id) {
 
 Result<Problem> problem_of(const Json& c) {
   Problem problem{.capacity = Bytes(c.value("capacity", int64_t{1} << 40))};
-  std::map<std::string, BufferId> ids;
+  std::map<std::string, BufferIndex> ids;
   for (const Json& b : c.at("buffers")) ids.emplace(b.at("name"), std::ssize(ids));
   for (const Json& b : c.at("buffers")) {
     const auto uses = b.at("uses").get<std::vector<int64_t>>();
@@ -59,10 +59,10 @@ std::vector<Json> offsets_json(const Placement& placement) {
   return out;
 }
 
-BufferId id_of(const Problem& problem, const std::string& name) {
+BufferIndex id_of(const Problem& problem, const std::string& name) {
   const auto found = std::find_if(problem.buffers.begin(), problem.buffers.end(),
                                   [&](const Buffer& b) { return b.name == name; });
-  return BufferId(found - problem.buffers.begin());
+  return BufferIndex(found - problem.buffers.begin());
 }
 
 int64_t placed_count(const Placement& placement) {
@@ -74,7 +74,7 @@ int64_t placed_count(const Placement& placement) {
 int64_t hbm_bytes(const Json& c, const Problem& problem, const Placement& placement) {
   int64_t sum = 0;
   const auto charge = [&](const std::string& name) {
-    const BufferId id = id_of(problem, name);
+    const BufferIndex id = id_of(problem, name);
     if (id == std::ssize(problem.buffers)) {
       sum += c.at("hbm_only_buffers").at(name).get<int64_t>();
     } else if (!placement.offset[id].has_value()) {

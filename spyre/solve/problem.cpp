@@ -57,8 +57,8 @@ Status check_in_place_pair(const Buffer& parent, const Buffer& child) {
 }
 
 Status check_parents(const Problem& problem, const Buffer& child) {
-  std::vector<BufferId> seen;
-  for (const BufferId id : child.in_place_parents) {
+  std::vector<BufferIndex> seen;
+  for (const BufferIndex id : child.in_place_parents) {
     if (id < 0 || id >= std::ssize(problem.buffers)) {
       return refused(fmt::format("'{}' names in-place parent {}: there are {} buffers", child.name, id,
                                  problem.buffers.size()));
@@ -84,14 +84,14 @@ Status check_fixed(const Problem& problem, const Buffer& b) {
   return Status();
 }
 
-bool hands_over(const Problem& problem, BufferId parent, BufferId child) {
+bool hands_over(const Problem& problem, BufferIndex parent, BufferIndex child) {
   const auto& parents = problem.buffers[child].in_place_parents;
   return std::find(parents.begin(), parents.end(), parent) != parents.end();
 }
 
 Status check_fixed_pairs(const Problem& problem) {
-  std::vector<BufferId> fixed;
-  for (BufferId i = 0; i < std::ssize(problem.buffers); ++i) {
+  std::vector<BufferIndex> fixed;
+  for (BufferIndex i = 0; i < std::ssize(problem.buffers); ++i) {
     if (problem.buffers[i].fixed.has_value()) fixed.push_back(i);
   }
   for (size_t j = 0; j < fixed.size(); ++j) {
@@ -202,7 +202,7 @@ Bytes bytes_at_stake(const Problem& problem) {
   return Bytes(std::llround(sum - choices.excess(value)));
 }
 
-std::string spill_reason(const Problem& problem, BufferId buffer) {
+std::string spill_reason(const Problem& problem, BufferIndex buffer) {
   const Buffer& b = problem.buffers[buffer];
   if (!b.ineligible.empty()) return b.ineligible;
   return b.size > problem.capacity ? "capacity" : "no room on scratchpad";

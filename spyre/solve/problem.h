@@ -25,7 +25,7 @@ struct Lifetime {
 };
 
 /// Index of a buffer in `Problem::buffers`.
-using BufferId = int;
+using BufferIndex = int;
 
 /// Addresses in LX are multiples of one stick unless a problem says otherwise.
 inline constexpr Bytes kPlacementAlign{128};
@@ -39,9 +39,9 @@ struct Buffer {
   int64_t uses = 1;    ///< operations that touch it; a read and a write by one operation count once
   bool input = false;  ///< its first use is a read: it exists before the program starts
   Bytes saves;         ///< off-chip traffic that residency avoids: what a solver maximises
-  std::vector<BufferId> in_place_parents;  ///< whose slot it may take over, best first
-  std::optional<Bytes> fixed;              ///< it must lie exactly here
-  std::string ineligible;                  ///< why it must stay off chip; empty if it may be placed
+  std::vector<BufferIndex> in_place_parents;  ///< whose slot it may take over, best first
+  std::optional<Bytes> fixed;                 ///< it must lie exactly here
+  std::string ineligible;                     ///< why it must stay off chip; empty if it may be placed
   /// Buffers of one tensor are parts of its life, or ways to hold it: at most one of them at any step. -1:
   /// the buffer is a tensor of its own.
   int tensor = -1;
@@ -108,6 +108,6 @@ Bytes bytes_at_stake(const Problem& problem);
 
 /// Why an unplaced buffer is off chip: what makes it ineligible, "capacity" when it could never fit, "no room on scratchpad"
 /// when a solver preferred others.
-std::string spill_reason(const Problem& problem, BufferId buffer);
+std::string spill_reason(const Problem& problem, BufferIndex buffer);
 
 }  // namespace spyre::solve

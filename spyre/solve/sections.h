@@ -11,7 +11,7 @@ namespace spyre::solve {
 /// A buffer as the exact solver sees it: plain integers, and time cut into *sections*, the stretches between
 /// two neighbouring begins or ends, inside which nothing changes.
 struct Item {
-  BufferId id;     ///< in the problem it came from
+  BufferIndex id;  ///< in the problem it came from
   int begin, end;  ///< sections, half-open
   int64_t life;    ///< steps
   int64_t size, align, value;
@@ -46,6 +46,6 @@ Choices choices_of(const Island& island);
 
 /// The buffers `chosen` (none ineligible) as islands, in the order of time. Chosen buffers that could never fit
 /// are left out. Members of a group share steps, so that a group lies in one island.
-std::vector<Island> cut_islands(const Problem& problem, const std::vector<BufferId>& chosen);
+std::vector<Island> cut_islands(const Problem& problem, const std::vector<BufferIndex>& chosen);
 
 }  // namespace spyre::solve

@@ -53,7 +53,7 @@ class Line {
 
 /// A buffer whose parents are still names.
 struct NamedParents {
-  BufferId child;
+  BufferIndex child;
   std::vector<std::string> names;
   Line line;
 };
@@ -114,8 +114,8 @@ Result<Buffer> parse_buffer(Line& line, std::vector<std::string>& parents) {
 }
 
 Status resolve_parents(Problem& problem, const std::vector<NamedParents>& pending) {
-  std::unordered_map<std::string_view, BufferId> ids;
-  for (BufferId i = 0; i < std::ssize(problem.buffers); ++i) ids.emplace(problem.buffers[i].name, i);
+  std::unordered_map<std::string_view, BufferIndex> ids;
+  for (BufferIndex i = 0; i < std::ssize(problem.buffers); ++i) ids.emplace(problem.buffers[i].name, i);
   for (const NamedParents& entry : pending) {
     for (const std::string& name : entry.names) {
       const auto found = ids.find(name);
@@ -151,7 +151,7 @@ std::string print_buffer(const Problem& problem, const Buffer& b) {
   if (b.input) out += "  input";
   if (!b.in_place_parents.empty()) {
     std::vector<std::string_view> names;
-    for (const BufferId id : b.in_place_parents) names.push_back(problem.buffers[id].name);
+    for (const BufferIndex id : b.in_place_parents) names.push_back(problem.buffers[id].name);
     out += fmt::format("  in_place {}", fmt::join(names, ","));
   }
   if (b.fixed.has_value()) out += fmt::format("  at {}", b.fixed->count());
@@ -175,7 +175,7 @@ Result<Problem> parse_problem(std::string_view text, std::string_view origin) {
       std::vector<std::string> parents;
       SPYRE_ASSIGN_OR_RETURN(Buffer buffer, parse_buffer(line, parents));
       problem.buffers.push_back(std::move(buffer));
-      const BufferId id = std::ssize(problem.buffers) - 1;
+      const BufferIndex id = std::ssize(problem.buffers) - 1;
       if (!parents.empty()) pending.push_back({id, std::move(parents), line});
     } else {
       return line.error(fmt::format("found '{}', expected 'capacity' or 'buffer'", head));
@@ -220,7 +220,7 @@ Result<Problem> parse_allocation_csv(std::string_view text, std::string_view ori
 
 std::string print_placement(const Problem& problem, const Placement& placement) {
   std::string out;
-  for (BufferId i = 0; i < std::ssize(problem.buffers); ++i) {
+  for (BufferIndex i = 0; i < std::ssize(problem.buffers); ++i) {
     const std::string& name = problem.buffers[i].name;
     out += placement.offset[i].has_value() ? fmt::format("{} at {}\n", name, placement.offset[i]->count())
                                            : fmt::format("{} off chip: {}\n", name, spill_reason(problem, i));

@@ -33,7 +33,7 @@ Status validate_one(const Problem& problem, const Buffer& b, std::optional<Bytes
   return Status();
 }
 
-bool declares(const Buffer& child, BufferId parent) {
+bool declares(const Buffer& child, BufferIndex parent) {
   return std::count(child.in_place_parents.begin(), child.in_place_parents.end(), parent) > 0;
 }
 
