@@ -26,8 +26,7 @@ Status without_failure(Graph& graph, void (*pass)(Graph&)) {
 
 // The whole compiler, in the order it runs.
 Status optimize(Graph& graph, const CompileOptions& options, PassLog& log, CompiledGraph& plans) {
-  ScratchpadOptions scratchpad = options.scratchpad;
-  scratchpad.known = std::make_shared<KnownAnswers>();
+  lx::Planner planner(options.scratchpad);
   SPYRE_TRY(log.run("eliminate-dead-code", graph,
                     [](Graph& g) { return without_failure(g, eliminate_dead_code); }));
   SPYRE_TRY(log.run("select-ops", graph, select_ops));
@@ -52,10 +51,10 @@ Status optimize(Graph& graph, const CompileOptions& options, PassLog& log, Compi
     SPYRE_TRY(log.run("align-divisions", graph, [&](Graph& g) { return align_divisions(g, options.cores); }));
     if (options.co_optimize) {
       SPYRE_TRY(log.run("co-optimize", graph, [&](Graph& g) -> Status {
-        SPYRE_ASSIGN_OR_RETURN(plans.joint, co_optimize(g, {.cores = options.cores,
-                                                            .scratchpad = scratchpad,
-                                                            .keep_sums = options.keep_sums,
-                                                            .progress = log.progress_of("co-optimize")}));
+        SPYRE_ASSIGN_OR_RETURN(plans.joint, co_optimize(g, planner,
+                                                        {.cores = options.cores,
+                                                         .keep_sums = options.keep_sums,
+                                                         .progress = log.progress_of("co-optimize")}));
         return Status();
       }));
     }
@@ -63,13 +62,13 @@ Status optimize(Graph& graph, const CompileOptions& options, PassLog& log, Compi
     // the order the graph has: where it is cut, it stays.
     if (options.reorder && options.bundle_ops == 0) {
       SPYRE_TRY(log.run("reorder-nodes", graph, [&](Graph& g) -> Status {
-        SPYRE_ASSIGN_OR_RETURN(plans.order, reorder_nodes(g, {.scratchpad = scratchpad}));
+        SPYRE_ASSIGN_OR_RETURN(plans.order, reorder_nodes(g, planner));
         return Status();
       }));
     }
     SPYRE_TRY(log.run("plan-scratchpad", graph, [&](Graph& g) -> Status {
-      scratchpad.progress = log.progress_of("plan-scratchpad");
-      SPYRE_ASSIGN_OR_RETURN(plans.scratchpad, plan_scratchpad(g, scratchpad));
+      SPYRE_ASSIGN_OR_RETURN(plans.scratchpad,
+                             plan_scratchpad(g, planner, log.progress_of("plan-scratchpad")));
       return Status();
     }));
   }
@@ -169,15 +168,20 @@ Result<CompileOptions> CompileOptions::from_environment() {
   SPYRE_ASSIGN_OR_RETURN(options.co_optimize, read_bool("CO_OPTIMIZING_LX_PLANNING"));
   SPYRE_ASSIGN_OR_RETURN(options.keep_sums, read_bool("SPYRE_KEEP_SUM_ORDER"));
   SPYRE_ASSIGN_OR_RETURN(options.bundle_ops, read_int("SPYRE_BUNDLE_OPS"));
-  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.across_bundles, read_bool("SPYRE_NON_TERMINAL"));
-  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.clone_inputs, read_bool("LX_BOUNDARY_CLONES"));
-  options.scratchpad.copy_out = options.scratchpad.clone_inputs;
-  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.relayouts, read_bool("SPYRE_LX_PLANNER_RELAYOUT"));
-  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.evictions, read_bool("SPYRE_LX_PLANNER_EVICTION"));
+  SPYRE_ASSIGN_OR_RETURN(const bool across_bundles, read_bool("SPYRE_NON_TERMINAL"));
+  SPYRE_ASSIGN_OR_RETURN(const bool boundary_copies, read_bool("LX_BOUNDARY_CLONES"));
+  SPYRE_ASSIGN_OR_RETURN(const bool shuffles, read_bool("SPYRE_LX_PLANNER_RELAYOUT"));
+  SPYRE_ASSIGN_OR_RETURN(const bool evictions, read_bool("SPYRE_LX_PLANNER_EVICTION"));
+  options.scratchpad.moves = lx::MoveSet::all()
+                                 .where(lx::Move::kCrossBundles, across_bundles)
+                                 .where(lx::Move::kCopyIn, boundary_copies)
+                                 .where(lx::Move::kCopyOut, boundary_copies)
+                                 .where(lx::Move::kShuffle, shuffles)
+                                 .where(lx::Move::kEvict, evictions);
   SPYRE_ASSIGN_OR_RETURN(options.reorder, read_bool("SPYRE_LX_PLANNER_REORDER"));
   SPYRE_ASSIGN_OR_RETURN(options.scratchpad.solver, read_string("LAYOUT_SOLVER"));
   SPYRE_ASSIGN_OR_RETURN(const double back_end_fraction, read_float("DXP_LX_FRAC_AVAIL"));
-  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.capacity, usable_lx(back_end_fraction));
+  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.capacity, lx::usable_lx(back_end_fraction));
   return options;
 }
 

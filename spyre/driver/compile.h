@@ -16,13 +16,13 @@
 namespace spyre {
 
 struct CompileOptions {
-  int64_t cores = 32;            ///< SENCORES
-  bool lx_planning = true;       ///< LX_PLANNING
-  bool co_optimize = true;       ///< CO_OPTIMIZING_LX_PLANNING
-  bool keep_sums = true;         ///< SPYRE_KEEP_SUM_ORDER
-  bool reorder = true;           ///< SPYRE_LX_PLANNER_REORDER
-  int64_t bundle_ops = 0;        ///< SPYRE_BUNDLE_OPS
-  ScratchpadOptions scratchpad;  ///< LAYOUT_SOLVER, DXP_LX_FRAC_AVAIL, SPYRE_NON_TERMINAL
+  int64_t cores = 32;             ///< SENCORES
+  bool lx_planning = true;        ///< LX_PLANNING
+  bool co_optimize = true;        ///< CO_OPTIMIZING_LX_PLANNING
+  bool keep_sums = true;          ///< SPYRE_KEEP_SUM_ORDER
+  bool reorder = true;            ///< SPYRE_LX_PLANNER_REORDER
+  int64_t bundle_ops = 0;         ///< SPYRE_BUNDLE_OPS
+  lx::PlannerOptions scratchpad;  ///< LAYOUT_SOLVER, DXP_LX_FRAC_AVAIL, SPYRE_NON_TERMINAL
   /// The options that the environment asks for. Refused: values out of range.
   static Result<CompileOptions> from_environment();
 };
@@ -47,7 +47,7 @@ struct CompiledGraph {
   std::vector<KernelArgument> arguments;  ///< inputs, outputs, constants
   /// Device memory that the caller passes in front of the arguments, for what several bundles share; 0: none.
   Bytes caller_pool;
-  ScratchpadPlan scratchpad;               ///< empty without LX planning
+  lx::Plan scratchpad;                     ///< empty without LX planning
   std::vector<RefusedHint> refused_hints;  ///< wished splits that the work could not be divided by
   std::optional<CoOptimizeReport> joint;   ///< with co-optimization: what it found
   std::optional<ReorderReport> order;      ///< with re-ordering: what it found

@@ -112,24 +112,6 @@ Error with_origin(const Error& cause, const Node& node) {
   return error;
 }
 
-}  // namespace
-
-std::vector<const DeviceLayout*> operand_layouts(const Graph& graph, const Node& node) {
-  std::vector<const DeviceLayout*> layouts;
-  const auto layout = [&](const Access& access) {
-    const auto& chosen = graph.buffers[static_cast<size_t>(access.buffer)].layout;
-    SPYRE_CHECK(chosen.has_value(), "layouts are assigned");
-    return &*chosen;
-  };
-  const DeviceOp op = device_op(node);
-  for (const auto& [name, access] : op.indices) layouts.push_back(layout(access));
-  for (const Access& access : op.inputs) layouts.push_back(layout(access));
-  layouts.push_back(layout(op.output));
-  return layouts;
-}
-
-namespace {
-
 Status assign(Graph& graph, const LayoutSearchOptions& options, WovenResults woven, Weaving weaving) {
   SPYRE_ASSIGN_OR_RETURN(const auto candidates, layout_candidates(graph, woven, weaving));
   const Graph before = graph;

@@ -31,7 +31,4 @@ Status assign_layouts(Graph& graph, const LayoutSearchOptions& options = {});
 /// every operand. Needs layouts.
 Status cut_loops(Graph& graph);
 
-/// The layouts of a node's operands in the order of NormalOp.
-std::vector<const DeviceLayout*> operand_layouts(const Graph& graph, const Node& node);
-
 }  // namespace spyre

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "spyre/passes/scratchpad/test_graphs.h"
+#include "spyre/passes/test_graphs.h"
 
 namespace spyre {
 namespace {

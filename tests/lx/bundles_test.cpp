@@ -19,7 +19,8 @@ CompiledGraph compiled(const std::string& name, CompileOptions options) {
 }
 
 CompileOptions cut(int64_t operations, bool across_bundles) {
-  return {.bundle_ops = operations, .scratchpad = {.across_bundles = across_bundles}};
+  return {.bundle_ops = operations,
+          .scratchpad = {.moves = lx::MoveSet::all().where(lx::Move::kCrossBundles, across_bundles)}};
 }
 
 constexpr ExecuteOptions kChecked{.check = true};
