@@ -28,13 +28,21 @@ void show_progress(const std::string& line) {
   }
 }
 
+template <typename T>
+T accepted(Result<T> result) {
+  if (!result.ok()) {
+    throw CompileRefused(result.error());
+  }
+  return std::move(result).value();
+}
+
 KernelRef compile_text(const std::string& text) {
   const py::gil_scoped_release release;
-  Graph graph = unwrap(parse_graph(text, "graph"));
   const CompileOptions options = unwrap(CompileOptions::from_environment());
+  Graph graph = accepted(parse_graph(text, "graph"));
   PassLog passes;
   passes.on_progress(ProgressLine(graph.name, show_progress));
-  return std::make_shared<CompiledKernel>(unwrap(compile(std::move(graph), options, passes)));
+  return std::make_shared<CompiledKernel>(accepted(compile(std::move(graph), options, passes)));
 }
 
 void run(CompiledKernel& kernel, const std::vector<at::Tensor>& inputs,

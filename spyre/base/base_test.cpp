@@ -40,6 +40,16 @@ TEST(Result, PassesTheFirstErrorUpUnchanged) {
   EXPECT_EQ(quarter(3).error().to_string(), "odd\n  note found 3\n  try  an even number");
 }
 
+TEST(Error, KnowsItsNodeAndSaysWhereItComesFrom) {
+  const Error error = Error(ErrorKind::kUnsupported, "no such thing")
+                          .note("a fact")
+                          .about({.name = "buf3", .aten = "aten.neg", .source = "model.py:7"});
+  EXPECT_EQ(error.node->name, "buf3");
+  EXPECT_EQ(error.to_string(),
+            "no such thing\n  note it comes from aten.neg\n  note written at model.py:7\n  note a fact");
+  EXPECT_EQ(Error(ErrorKind::kUnsupported, "x").about({.name = "y"}).to_string(), "x");
+}
+
 TEST(Result, AskingAnErrorForItsValueIsABug) {
   EXPECT_THROW((void)half_of_even(3).value(), InternalError);
 }

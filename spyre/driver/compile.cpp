@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "spyre/base/settings.h"
 #include "spyre/opspec/lower.h"
 #include "spyre/passes/align_divisions.h"
@@ -135,21 +137,17 @@ Status complete_layouts(Graph& graph) {
   return Status();
 }
 
-// A refusal of the code generator with the node it is about: the first that is refused by itself.
-Error with_node(const Error& cause, const Graph& graph, const Kernel& kernel) {
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    Kernel alone = kernel;
-    alone.body = {kernel.body[i]};
-    if (write_bundle(alone).ok()) continue;
-    const Node& node = graph.nodes[i];
-    Error error(cause.kind, fmt::format("codegen: node '{}': {}", node.name, cause.message));
-    error.notes = cause.notes;
-    if (!node.aten.empty()) error.notes.push_back("it comes from " + node.aten);
-    if (!node.source.empty()) error.notes.push_back("written at " + node.source);
-    error.hint = cause.hint;
-    return error;
-  }
-  return cause;
+// A refusal of the code generator with the node it is about: the kernel's body has one item per node.
+Error with_node(Error error, const Graph& graph, const Graph& given) {
+  if (!error.item) return error;
+  const auto refused = graph.nodes.begin() + static_cast<std::ptrdiff_t>(*error.item);
+  error.message = fmt::format("codegen: node '{}': {}", refused->name, error.message);
+  // A copy that a pass made comes before the node that it was made for.
+  const auto known = std::find_if(refused, graph.nodes.end(), [&](const Node& node) {
+    return std::any_of(given.nodes.begin(), given.nodes.end(),
+                       [&](const Node& written) { return written.name == origin_of(node).name; });
+  });
+  return std::move(error).about(origin_of(known == graph.nodes.end() ? *refused : *known));
 }
 
 // The bundles of the kernel, whose body has one item per node.
@@ -195,7 +193,7 @@ Result<CompiledGraph> compile(Graph graph, const CompileOptions& options, PassLo
     SPYRE_ASSIGN_OR_RETURN(compiled.kernel, lower_to_kernel(graph));
     describe_arguments(compiled.arguments, compiled.kernel);
     Result<Bundle> bundle = write_bundle(compiled.kernel, {.parts = parts});
-    if (!bundle.ok()) return with_node(bundle.error(), graph, compiled.kernel);
+    if (!bundle.ok()) return with_node(bundle.error(), graph, given);
     compiled.bundle = std::move(bundle).value();
     if (parts.size() > 1) compiled.caller_pool = Bytes(compiled.kernel.pool_bytes);
     return Status();

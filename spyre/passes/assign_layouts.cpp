@@ -105,11 +105,9 @@ class CopyInserter {
 };
 
 Error with_origin(const Error& cause, const Node& node) {
-  Error error(cause.kind, fmt::format("assign-layouts: node '{}' ({}): {}", node.name, device_op(node).op,
-                                      cause.message));
-  if (!node.aten.empty()) error.notes.push_back("it comes from " + node.aten);
-  if (!node.source.empty()) error.notes.push_back("written at " + node.source);
-  return error;
+  return Error(cause.kind, fmt::format("assign-layouts: node '{}' ({}): {}", node.name, device_op(node).op,
+                                       cause.message))
+      .about(origin_of(node));
 }
 
 }  // namespace

@@ -170,12 +170,7 @@ Result<std::vector<RefusedHint>> divide_nodes(Graph& graph, int64_t cores) {
     if (node.loops.empty()) continue;
     SPYRE_ASSIGN_OR_RETURN(const NormalOp op, normalize_op(graph, node, operand_layouts(graph, node)));
     const Result<Splits> splits = divide_as_hinted(division_problem(graph, node, op, cores), node, refused);
-    if (!splits.ok()) {
-      Error error = splits.error();
-      if (!node.aten.empty()) error.notes.push_back("it comes from " + node.aten);
-      if (!node.source.empty()) error.notes.push_back("written at " + node.source);
-      return error;
-    }
+    if (!splits.ok()) return Error(splits.error()).about(origin_of(node));
     for (Loop& loop : node.loops) loop.split = split_of(splits.value(), loop.name);
   }
   return refused;

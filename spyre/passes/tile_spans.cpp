@@ -121,8 +121,7 @@ std::optional<std::vector<Node>> in_parts(Graph& graph, const Node& node, const 
   std::vector<Node> result;
   for (int64_t begin = 0; begin < axis.extent; begin += step) {
     const int64_t extent = std::min(step, axis.extent - begin);
-    Node part = part_of(graph, node, axis.name, begin, extent);
-    part.name += fmt::format("_part{}", begin / step);
+    Node part = part_of(graph, node, axis.name, begin, extent, fmt::format("_part{}", begin / step));
     if (divides(graph, part, cores)) {
       result.push_back(std::move(part));
       continue;

@@ -28,11 +28,8 @@ def compile_graph(text: str):
     try:
         with mock.patch.dict(os.environ, config.overrides()):  # where the compiler looks for settings
             return _C.compile_graph(text)
-    except RuntimeError as error:
-        if "internal check failed" in str(error):  # a bug of ours is not a refusal: the CPU must not hide it
-            raise
-        refused = re.match(r"\S+: node '(\w+)'", str(error))
-        raise SpyreUnsupportedError(str(error), refused.group(1) if refused else None) from error
+    except _C.CompileError as error:
+        raise SpyreUnsupportedError(str(error), error.node) from error
 
 
 @functools.cache
