@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "spyre/base/settings.h"
 #include "spyre/opspec/lower.h"
 #include "spyre/passes/align_divisions.h"
 #include "spyre/passes/assign_layouts.h"
@@ -160,21 +159,21 @@ std::vector<BundlePart> parts_of(const Graph& graph) {
 
 }  // namespace
 
-Result<CompileOptions> CompileOptions::from_environment() {
+Result<CompileOptions> CompileOptions::from_settings(const SettingValues& settings) {
   CompileOptions options;
-  SPYRE_ASSIGN_OR_RETURN(options.cores, read_int("SENCORES"));
-  SPYRE_ASSIGN_OR_RETURN(options.lx_planning, read_bool("LX_PLANNING"));
-  SPYRE_ASSIGN_OR_RETURN(options.co_optimize, read_bool("CO_OPTIMIZING_LX_PLANNING"));
-  SPYRE_ASSIGN_OR_RETURN(options.keep_sums, read_bool("SPYRE_KEEP_SUM_ORDER"));
-  SPYRE_ASSIGN_OR_RETURN(options.bundle_ops, read_int("SPYRE_BUNDLE_OPS"));
-  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.across_bundles, read_bool("SPYRE_NON_TERMINAL"));
-  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.clone_inputs, read_bool("LX_BOUNDARY_CLONES"));
+  SPYRE_ASSIGN_OR_RETURN(options.cores, settings.read<int64_t>("SENCORES"));
+  SPYRE_ASSIGN_OR_RETURN(options.lx_planning, settings.read<bool>("LX_PLANNING"));
+  SPYRE_ASSIGN_OR_RETURN(options.co_optimize, settings.read<bool>("CO_OPTIMIZING_LX_PLANNING"));
+  SPYRE_ASSIGN_OR_RETURN(options.keep_sums, settings.read<bool>("SPYRE_KEEP_SUM_ORDER"));
+  SPYRE_ASSIGN_OR_RETURN(options.bundle_ops, settings.read<int64_t>("SPYRE_BUNDLE_OPS"));
+  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.across_bundles, settings.read<bool>("SPYRE_NON_TERMINAL"));
+  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.clone_inputs, settings.read<bool>("LX_BOUNDARY_CLONES"));
   options.scratchpad.copy_out = options.scratchpad.clone_inputs;
-  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.relayouts, read_bool("SPYRE_LX_PLANNER_RELAYOUT"));
-  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.evictions, read_bool("SPYRE_LX_PLANNER_EVICTION"));
-  SPYRE_ASSIGN_OR_RETURN(options.reorder, read_bool("SPYRE_LX_PLANNER_REORDER"));
-  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.solver, read_string("LAYOUT_SOLVER"));
-  SPYRE_ASSIGN_OR_RETURN(const double back_end_fraction, read_float("DXP_LX_FRAC_AVAIL"));
+  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.relayouts, settings.read<bool>("SPYRE_LX_PLANNER_RELAYOUT"));
+  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.evictions, settings.read<bool>("SPYRE_LX_PLANNER_EVICTION"));
+  SPYRE_ASSIGN_OR_RETURN(options.reorder, settings.read<bool>("SPYRE_LX_PLANNER_REORDER"));
+  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.solver, settings.read<std::string>("LAYOUT_SOLVER"));
+  SPYRE_ASSIGN_OR_RETURN(const double back_end_fraction, settings.read<double>("DXP_LX_FRAC_AVAIL"));
   SPYRE_ASSIGN_OR_RETURN(options.scratchpad.capacity, usable_lx(back_end_fraction));
   return options;
 }

@@ -9,6 +9,7 @@
 
 #include "spyre/base/json.h"
 #include "spyre/base/result.h"
+#include "spyre/base/settings.h"
 #include "spyre/base/units.h"
 #include "spyre/graph/graph.h"
 #include "spyre/solve/problem.h"
@@ -37,17 +38,19 @@ class KnownAnswers {
 };
 
 struct ScratchpadOptions {
-  Bytes capacity = Bytes(1625344);   ///< usable_lx(0.2)
-  std::string solver = "portfolio";  ///< LAYOUT_SOLVER
-  bool in_place = true;              ///< results may take over the slot of an operand
-  bool clone_inputs = true;          ///< inputs read several times may be copied into LX
-  bool copy_out = true;              ///< results that are read again may be made in LX and copied out once
-  bool relayouts = true;  ///< readers divided otherwise than the writer may be served over the ring
-  bool evictions = true;  ///< buffers may leave LX while they rest, and be fetched again
-  bool quick = false;     ///< asks for whole lives only: enough to tell which of two divisions is better
+  Bytes capacity = usable_lx(setting_default<double>("DXP_LX_FRAC_AVAIL")).value();
+  std::string solver = setting_default<std::string>("LAYOUT_SOLVER");
+  bool in_place = true;  ///< results may take over the slot of an operand
+  /// Inputs read several times may be copied into LX; results that are read again may be made there and copied out once.
+  bool clone_inputs = setting_default<bool>("LX_BOUNDARY_CLONES"), copy_out = clone_inputs;
+  /// Readers divided otherwise than the writer may be served over the ring.
+  bool relayouts = setting_default<bool>("SPYRE_LX_PLANNER_RELAYOUT");
+  /// Buffers may leave LX while they rest, and be fetched again.
+  bool evictions = setting_default<bool>("SPYRE_LX_PLANNER_EVICTION");
+  bool quick = false;  ///< asks for whole lives only: enough to tell which of two divisions is better
   /// LX keeps what a bundle leaves for a later one (cut_bundles.h). Otherwise whoever has the card in between
   /// may wipe it, and only device memory carries anything from one bundle to the next.
-  bool across_bundles = true;
+  bool across_bundles = setting_default<bool>("SPYRE_NON_TERMINAL");
   std::function<void()> progress;       ///< called whenever the solver has answered
   std::shared_ptr<KnownAnswers> known;  ///< of this compilation; none: every question is asked anew
 };
