@@ -8,7 +8,8 @@
 #include "spyre/passes/align_divisions.h"
 #include "spyre/passes/assign_layouts.h"
 #include "spyre/passes/cut_bundles.h"
-#include "spyre/passes/divide_nodes.h"
+#include "spyre/passes/cut_loops.h"
+#include "spyre/passes/divide_work.h"
 #include "spyre/passes/eliminate_dead_code.h"
 #include "spyre/passes/move_halves.h"
 #include "spyre/passes/pad_contractions.h"
@@ -40,7 +41,7 @@ Status optimize(Graph& graph, const CompileOptions& options, PassLog& log, Compi
   SPYRE_TRY(log.run("peel-indices", graph, peel_indices));
   SPYRE_TRY(log.run("tile-spans", graph, [&](Graph& g) { return tile_spans(g, options.cores); }));
   SPYRE_TRY(log.run("divide-work", graph, [&](Graph& g) -> Status {
-    SPYRE_ASSIGN_OR_RETURN(plans.refused_hints, divide_nodes(g, options.cores));
+    SPYRE_ASSIGN_OR_RETURN(plans.refused_hints, divide_work(g, options.cores));
     return Status();
   }));
   // Of each buffer in LX it matters which bundles touch it.
