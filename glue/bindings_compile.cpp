@@ -12,6 +12,7 @@
 #include "spyre/base/settings.h"
 #include "spyre/codegen/superdsc/save_bundle.h"
 #include "spyre/driver/explain.h"
+#include "spyre/driver/pass.h"
 #include "spyre/driver/progress_line.h"
 #include "spyre/opspec/text.h"
 #include "spyre/report/plan_page.h"
@@ -157,6 +158,7 @@ void bind_compile(py::module& module) {
       .def("save", &save, py::arg("directory"), py::arg("graph"),
            "Writes the bundle, the graph it was compiled from and its operations (kernel.opspec) as a "
            "directory.");
+  module.def("passes_markdown", &passes_markdown, "The table of passes in spyre/passes/README.md.");
   module.def("compile_graph", &compile_text, py::arg("text"), py::arg("options") = py::none(),
              "Compiles a graph in text form for the card; without options as the environment says.");
 }
