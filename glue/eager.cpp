@@ -201,7 +201,7 @@ class Planner {
       SPYRE_TRY(check_overlap(plan, builder.graph()));
     }
     SPYRE_TRY(verify(builder.graph()));
-    SPYRE_ASSIGN_OR_RETURN(const CompileOptions options, CompileOptions::from_environment());
+    const CompileOptions options = unwrap(CompileOptions::from_environment());
     SPYRE_ASSIGN_OR_RETURN(CompiledGraph compiled, compile(builder.graph(), options));
     plan.kernel = std::make_shared<CompiledKernel>(std::move(compiled));
     bind(plan, builder);

@@ -74,10 +74,21 @@ std::optional<int64_t> magnitude(const Expr& index, const std::vector<Loop>& loo
   return most.count();
 }
 
+// Whoever touches a buffer first asks for it.
+Error about_first_user(Error error, const Graph& graph, BufferId id) {
+  for (const Node& node : graph.nodes) {
+    const bool reads = std::any_of(node.body.begin(), node.body.end(),
+                                   [&](const Instruction& i) { return i.is_load() && i.buffer == id; });
+    if (reads || node.target == id) return std::move(error).about(origin_of(node));
+  }
+  return error;
+}
+
 Status check_node(const Graph& graph, const Node& node) {
   const auto refuse = [&](std::string_view what) {
     return Error(ErrorKind::kInvalidArgument, fmt::format("graph '{}', node '{}': has more than {} {}",
-                                                          graph.name, node.name, kMostElements, what));
+                                                          graph.name, node.name, kMostElements, what))
+        .about(origin_of(node));
   };
   BoundedCount points(1);
   for (const Loop& loop : node.loops) {
@@ -85,7 +96,8 @@ Status check_node(const Graph& graph, const Node& node) {
     if (std::max({loop.split, loop.step, loop.to_split, loop.to_step}) > kMostSlices) {
       return Error(ErrorKind::kInvalidArgument,
                    fmt::format("graph '{}', node '{}': loop '{}' is cut into more than {} slices", graph.name,
-                               node.name, loop.name, kMostSlices));
+                               node.name, loop.name, kMostSlices))
+          .about(origin_of(node));
     }
   }
   if (!magnitude(node.target_index, node.loops)) return refuse("elements to choose from in its store");
@@ -98,7 +110,10 @@ Status check_node(const Graph& graph, const Node& node) {
 }  // namespace
 
 Status check_sizes(const Graph& graph) {
-  for (const Buffer& buffer : graph.buffers) SPYRE_TRY(check_buffer(graph, buffer));
+  for (size_t id = 0; id < graph.buffers.size(); ++id) {
+    const Status fits = check_buffer(graph, graph.buffers[id]);
+    if (!fits.ok()) return about_first_user(fits.error(), graph, static_cast<BufferId>(id));
+  }
   for (const Node& node : graph.nodes) SPYRE_TRY(check_node(graph, node));
   return Status();
 }

@@ -23,6 +23,17 @@ int64_t Buffer::reach() const {
   return last + 1;
 }
 
+ErrorNode origin_of(const Node& node) {
+  return {.name = node.origin.empty() ? node.name : node.origin, .aten = node.aten, .source = node.source};
+}
+
+void make_step_of(const Node& node, Node& step) {
+  const ErrorNode origin = origin_of(node);
+  step.aten = origin.aten;
+  step.source = origin.source;
+  step.origin = step.name == origin.name ? "" : origin.name;
+}
+
 std::optional<BufferId> Graph::find(std::string_view buffer_name) const {
   for (size_t i = 0; i < buffers.size(); ++i) {
     if (buffers[i].name == buffer_name) return static_cast<BufferId>(i);

@@ -115,13 +115,19 @@ struct Node {
   std::vector<Instruction> body;
   BufferId target = -1;
   Expr target_index;
-  int result = 0;                                      ///< position of the stored value
-  std::string aten, source;                            ///< where it comes from: operator, file and line
+  int result = 0;            ///< position of the stored value
+  std::string aten, source;  ///< where it comes from: operator, file and line
+  std::string origin;        ///< of a step that a pass made: the node it is a step of
   std::vector<std::pair<std::string, int64_t>> hints;  ///< wished splits, by loop
   int64_t bundle = 0;                                  ///< which of the graph's bundles runs it, in order
 
   friend bool operator==(const Node&, const Node&) = default;
 };
+
+/// The node as whoever wrote the graph knows it, for errors: of a step the node it is a step of.
+ErrorNode origin_of(const Node& node);
+/// Makes `step` one of the steps of a node: it comes from where the node comes from.
+void make_step_of(const Node& node, Node& step);
 
 struct Graph {
   std::string name;

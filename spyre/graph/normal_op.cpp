@@ -365,8 +365,10 @@ bool is_restickify(const NormalOp& op) {
   return (in >= 0 && op.output().uses(in)) || (out >= 0 && op.input(0).uses(out));
 }
 
-Result<NormalOp> normalize_op(const Graph& graph, const Node& node,
-                              std::span<const DeviceLayout* const> layouts) {
+namespace {
+
+Result<NormalOp> normalized(const Graph& graph, const Node& node,
+                            std::span<const DeviceLayout* const> layouts) {
   NormalOp normal{.op = device_op(node)};
   std::vector<const Expr*> indices;
   for (const auto& [name, access] : normal.op.indices) indices.push_back(&access.index);
@@ -393,6 +395,15 @@ Result<NormalOp> normalize_op(const Graph& graph, const Node& node,
   }
   SPYRE_TRY(StickRules(graph, normal, std::move(inputs), output, layouts).check());
   return normal;
+}
+
+}  // namespace
+
+Result<NormalOp> normalize_op(const Graph& graph, const Node& node,
+                              std::span<const DeviceLayout* const> layouts) {
+  Result<NormalOp> normal = normalized(graph, node, layouts);
+  if (normal.ok()) return normal;
+  return Error(normal.error()).about(origin_of(node));
 }
 
 std::vector<const DeviceLayout*> operand_layouts(const Graph& graph, const Node& node) {

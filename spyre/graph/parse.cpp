@@ -24,6 +24,7 @@ class Parser {
  private:
   Status buffer(bool is_input);
   Status node();
+  Status read(Node& node);
   Status loops(Node& node);
   Status instruction(Node& node, const std::string& value);
   Status pointwise(Node& node, Instruction& instruction);
@@ -88,7 +89,10 @@ Status Parser::buffer(bool is_input) {
   if (ids_.contains(buffer.name))
     return lex_.error_here(fmt::format("buffer '{}' appears twice", buffer.name));
   SPYRE_TRY(lex_.expect(":"));
-  SPYRE_ASSIGN_OR_RETURN(buffer.dtype, dtype());
+  const Result<HostType> type = dtype();
+  // Nodes are called like what they fill.
+  if (!type.ok()) return is_input ? type.error() : Error(type.error()).about({.name = buffer.name});
+  buffer.dtype = type.value();
   SPYRE_TRY(integers(buffer.size));
   for (const int64_t size : buffer.size) {
     if (size < 0) return lex_.error_here(fmt::format("buffer '{}' has a negative size", buffer.name));
@@ -260,15 +264,24 @@ Status Parser::store(Node& node) {
 
 Status Parser::node() {
   Node node;
+  const Status whole = read(node);
+  if (!whole.ok()) return Error(whole.error()).about(origin_of(node));
+  graph_.nodes.push_back(std::move(node));
+  return Status();
+}
+
+Status Parser::read(Node& node) {
   SPYRE_ASSIGN_OR_RETURN(node.name, lex_.word("the name of a node"));
   SPYRE_TRY(loops(node));
   while (!lex_.take("{")) {
-    SPYRE_ASSIGN_OR_RETURN(const std::string key, lex_.word("aten, at, hint, bundle or '{'"));
+    SPYRE_ASSIGN_OR_RETURN(const std::string key, lex_.word("aten, at, of, hint, bundle or '{'"));
     SPYRE_TRY(lex_.expect("="));
     if (key == "aten") {
       SPYRE_ASSIGN_OR_RETURN(node.aten, lex_.quoted("an operator"));
     } else if (key == "at") {
       SPYRE_ASSIGN_OR_RETURN(node.source, lex_.quoted("a place in the source"));
+    } else if (key == "of") {
+      SPYRE_ASSIGN_OR_RETURN(node.origin, lex_.word("the node that it is a step of"));
     } else if (key == "hint") {
       SPYRE_TRY(lex_.expect("{"));
       while (!lex_.take("}")) {
@@ -287,11 +300,7 @@ Status Parser::node() {
   }
   while (true) {
     SPYRE_ASSIGN_OR_RETURN(const std::string word, lex_.word("a value or 'store'"));
-    if (word == "store") {
-      SPYRE_TRY(store(node));
-      graph_.nodes.push_back(std::move(node));
-      return Status();
-    }
+    if (word == "store") return store(node);
     SPYRE_TRY(instruction(node, word));
   }
 }

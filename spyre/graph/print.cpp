@@ -100,6 +100,7 @@ std::string node_text(const Graph& graph, const Node& node) {
   std::string text = fmt::format("  node {} ({})", node.name, loops_text(node.loops));
   if (!node.aten.empty()) text += " aten=" + quoted_text(node.aten);
   if (!node.source.empty()) text += " at=" + quoted_text(node.source);
+  if (!node.origin.empty()) text += " of=" + node.origin;
   if (!node.hints.empty()) {
     std::vector<std::string> entries;
     for (const auto& [loop, split] : node.hints) entries.push_back(fmt::format("{}: {}", loop, split));

@@ -19,7 +19,8 @@ class NodeRules {
  private:
   Error refuse(std::string_view message) const {
     return Error(ErrorKind::kInvalidArgument,
-                 fmt::format("graph '{}', node '{}': {}", graph_.name, node_.name, message));
+                 fmt::format("graph '{}', node '{}': {}", graph_.name, node_.name, message))
+        .about(origin_of(node_));
   }
   const Buffer& buffer(BufferId id) const { return graph_.buffers[static_cast<size_t>(id)]; }
 
@@ -108,10 +109,11 @@ Status verify(const Graph& graph) {
     SPYRE_TRY(NodeRules(graph, node, written).check());
     if (node.bundle != bundle && (&node == &graph.nodes.front() || node.bundle != bundle + 1)) {
       return Error(
-          ErrorKind::kInvalidArgument,
-          fmt::format("graph '{}', node '{}': is in bundle {} after bundle {}: bundles count up from "
-                      "0, one by one",
-                      graph.name, node.name, node.bundle, bundle));
+                 ErrorKind::kInvalidArgument,
+                 fmt::format("graph '{}', node '{}': is in bundle {} after bundle {}: bundles count up from "
+                             "0, one by one",
+                             graph.name, node.name, node.bundle, bundle))
+          .about(origin_of(node));
     }
     bundle = node.bundle;
   }

@@ -50,7 +50,7 @@ struct DataConversionInfo {
 };
 
 /// Describes the transfer of `view` from or to a host tensor of the same sizes with the given strides, whose
-/// elements are `host_format`. Fails where `plan_nests` does.
+/// elements are `host_format`. Refused: what `plan_nests` refuses or has no nests for.
 Result<DataConversionInfo> describe_transfer(const DeviceLayout& layout, const ViewGeometry& view,
                                              std::span<const int64_t> host_strides, DataFormat host_format,
                                              bool host_to_device);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "spyre/base/result.h"
+#include "spyre/base/settings.h"
 #include "spyre/base/units.h"
 #include "spyre/graph/graph.h"
 #include "spyre/lx/moves.h"
@@ -24,8 +25,8 @@ namespace spyre::lx {
 Result<Bytes> usable_lx(double back_end_fraction);
 
 struct PlannerOptions {
-  Bytes capacity = Bytes(1625344);   ///< usable_lx(0.2)
-  std::string solver = "portfolio";  ///< LAYOUT_SOLVER
+  Bytes capacity = usable_lx(setting_default<double>("DXP_LX_FRAC_AVAIL")).value();
+  std::string solver = setting_default<std::string>("LAYOUT_SOLVER");
   MoveSet moves = MoveSet::all();
 };
 

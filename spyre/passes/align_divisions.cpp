@@ -5,7 +5,7 @@
 #include "spyre/graph/core_map.h"
 #include "spyre/lx/core_view.h"
 #include "spyre/lx/graph_access.h"
-#include "spyre/passes/divide_nodes.h"
+#include "spyre/passes/divide_work.h"
 #include "spyre/passes/division/span_reduction.h"
 #include "spyre/passes/division/split_rules.h"
 

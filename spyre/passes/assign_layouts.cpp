@@ -1,7 +1,5 @@
 #include "spyre/passes/assign_layouts.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 
@@ -104,14 +102,6 @@ class CopyInserter {
   std::map<std::tuple<BufferId, int, int>, BufferId> copies_;
 };
 
-Error with_origin(const Error& cause, const Node& node) {
-  Error error(cause.kind, fmt::format("assign-layouts: node '{}' ({}): {}", node.name, device_op(node).op,
-                                      cause.message));
-  if (!node.aten.empty()) error.notes.push_back("it comes from " + node.aten);
-  if (!node.source.empty()) error.notes.push_back("written at " + node.source);
-  return error;
-}
-
 Status assign(Graph& graph, const LayoutSearchOptions& options, WovenResults woven, Weaving weaving) {
   SPYRE_ASSIGN_OR_RETURN(const auto candidates, layout_candidates(graph, woven, weaving));
   const Graph before = graph;
@@ -210,23 +200,6 @@ Status assign_layouts(Graph& graph, const LayoutSearchOptions& options) {
   const bool moved = (elements && (takes(elements) || takes(in_halves(*elements)))) ||
                      (halves && takes(by_elements(*halves))) || (raw && takes(by_elements(*raw)));
   return moved ? Status() : status;
-}
-
-Status cut_loops(Graph& graph) {
-  for (Node& node : graph.nodes) {
-    const Result<NormalOp> normal = normalize_op(graph, node, operand_layouts(graph, node));
-    if (!normal.ok()) return with_origin(normal.error(), node);
-    const NormalAccess& access = normal.value().access;
-    if (access.indices.empty()) continue;  // a woven stick: cut wherever it is needed
-    DeviceOp op = normal.value().op;
-    size_t operand = 0;
-    for (auto& [name, index] : op.indices) index.index = access.indices[operand++];
-    for (Access& input : op.inputs) input.index = access.indices[operand++];
-    op.output.index = access.indices[operand];
-    node.loops = access.loops;
-    set_device_op(graph, node, op, graph.buffers[static_cast<size_t>(op.output.buffer)].dtype);
-  }
-  return Status();
 }
 
 }  // namespace spyre

@@ -27,8 +27,4 @@ namespace spyre {
 /// `normalize_op` accepts every node.
 Status assign_layouts(Graph& graph, const LayoutSearchOptions& options = {});
 
-/// Cuts the loops of every node where the layouts need it, so that from here on a loop is one dimension of
-/// every operand. Needs layouts.
-Status cut_loops(Graph& graph);
-
 }  // namespace spyre

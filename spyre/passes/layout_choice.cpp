@@ -425,12 +425,10 @@ class BeamSearch {
   }
 
   static Error refused(const Node& node) {
-    Error error(ErrorKind::kUnsupported,
-                fmt::format("assign-layouts: node '{}' ({}) cannot be laid out on the card", node.name,
-                            device_op(node).op));
-    if (!node.aten.empty()) error.notes.push_back("it comes from " + node.aten);
-    if (!node.source.empty()) error.notes.push_back("written at " + node.source);
-    return error;
+    return Error(ErrorKind::kUnsupported,
+                 fmt::format("assign-layouts: node '{}' ({}) cannot be laid out on the card", node.name,
+                             device_op(node).op))
+        .about(origin_of(node));
   }
 
   Error impossible(const Node& node, const NodeTable& table) const {

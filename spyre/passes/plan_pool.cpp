@@ -1,8 +1,12 @@
 #include "spyre/passes/plan_pool.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <vector>
+
+#include "spyre/arch/machine.h"
 
 namespace spyre {
 namespace {
@@ -52,6 +56,15 @@ class Pool {
   std::map<int64_t, Block> blocks_;
 };
 
+Error no_room(const Graph& graph, const Node& node, int64_t bytes) {
+  return Error(ErrorKind::kUnsupported,
+               fmt::format("plan-pool: node '{}': the intermediate results of '{}' take {} bytes of device "
+                           "memory here, "
+                           "allowed are {}",
+                           node.name, graph.name, bytes, spyre_card().largest_pool().count()))
+      .about(origin_of(node));
+}
+
 }  // namespace
 
 Status plan_pool(Graph& graph) {
@@ -65,6 +78,8 @@ Status plan_pool(Graph& graph) {
       continue;
     SPYRE_ASSIGN_OR_RETURN(const Bytes bytes, buffer.layout->byte_size());
     buffer.place = BufferPlace{BufferPlace::Kind::kPool, pool.place(bytes.count(), lives[id].last)};
+    const int64_t end = buffer.place->offset + bytes.count();
+    if (end > spyre_card().largest_pool().count()) return no_room(graph, graph.nodes[n], end);
   }
   return Status();
 }

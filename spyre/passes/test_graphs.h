@@ -9,7 +9,8 @@
 #include "spyre/lx/planner.h"
 #include "spyre/lx/test_programs.h"
 #include "spyre/passes/assign_layouts.h"
-#include "spyre/passes/divide_nodes.h"
+#include "spyre/passes/cut_loops.h"
+#include "spyre/passes/divide_work.h"
 #include "spyre/passes/eliminate_dead_code.h"
 #include "spyre/passes/select_ops.h"
 
@@ -30,7 +31,7 @@ inline Graph divided(std::string_view text, int64_t cores) {
   for (const Status& status : {select_ops(graph), assign_layouts(graph), cut_loops(graph)}) {
     if (!status.ok()) throw std::runtime_error(status.error().message);
   }
-  if (const auto status = divide_nodes(graph, cores); !status.ok())
+  if (const auto status = divide_work(graph, cores); !status.ok())
     throw std::runtime_error(status.error().message);
   return graph;
 }

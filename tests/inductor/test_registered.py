@@ -218,7 +218,7 @@ class TestConfig:
 
     def test_one_with_effect_says_nothing(self, caplog):
         with caplog.at_level(logging.INFO), config.patch(sencores=4):
-            assert config.overrides()["SENCORES"] == "4"
+            assert config.values()["sencores"] == 4 and config.compile_options().cores == 4
         assert not caplog.records
 
     def test_a_name_nobody_knows_is_an_error(self):

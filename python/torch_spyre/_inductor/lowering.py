@@ -7,7 +7,6 @@ a compilation for the card, PyTorch's own lowering stands.
 import contextlib
 import functools
 import math
-from unittest import mock
 
 import sympy
 import torch
@@ -32,7 +31,7 @@ from torch._inductor.lowering import (
 )
 from torch._inductor.virtualized import V, ops
 
-from torch_spyre._inductor import customops, registered  # noqa: F401 - the operators named below
+from torch_spyre._inductor import customops, registered, replaced  # noqa: F401 - the operators named below
 from torch_spyre._inductor.errors import Unsupported
 
 aten, spyre = torch.ops.aten, torch.ops.spyre
@@ -119,7 +118,7 @@ def register_spyre_lowering(
 def installed():
     """Our lowerings over PyTorch's, for the time of one compilation."""
     overlay = {t: _for_the_card(t, f, lowerings.get(t)) for t, f in _ours.items()}
-    with mock.patch.dict(lowerings, overlay):
+    with replaced.entries(lowerings, overlay):
         yield
 
 

@@ -10,11 +10,11 @@ import functools
 import logging
 import operator
 import threading
-from unittest import mock
 
 import torch
 
 from torch_spyre import profiler
+from torch_spyre._inductor import replaced
 
 log = logging.getLogger(__name__)
 _state = threading.local()
@@ -241,7 +241,7 @@ def enable_spyre_context(example_inputs=()):
             V.set_choices_handler(Choices()),
             sixteen_bits_stay(),
             # Attention, padding and softmax patterns rewrite for GPUs; our own forms are in fx_passes.
-            mock.patch.object(joint_graph, "pass_patterns", []),
+            replaced.attribute(joint_graph, "pass_patterns", []),
             lowering.installed(),
             _forced_fallbacks(),
             _numbers_follow_tensors(),
@@ -307,7 +307,7 @@ def _forced_fallbacks():
     def forced(node, *args, **kwargs):
         return is_refused(node) or original(node, *args, **kwargs)
 
-    with mock.patch.object(graph, "fallback_node_due_to_unsupported_type", forced):
+    with replaced.attribute(graph, "fallback_node_due_to_unsupported_type", forced):
         yield
 
 
@@ -318,7 +318,7 @@ def _numbers_follow_tensors():
     from torch._inductor import lowering
 
     is_gpu = lowering.is_gpu
-    with mock.patch.object(lowering, "is_gpu", lambda kind: kind == "spyre" or is_gpu(kind)):
+    with replaced.attribute(lowering, "is_gpu", lambda kind: kind == "spyre" or is_gpu(kind)):
         yield
 
 
@@ -337,7 +337,7 @@ def _floats_stay_open():
         aten.pow.Tensor_Scalar: aten.pow.Tensor_Tensor,
         aten.remainder.Scalar: aten.remainder.Tensor,
     }
-    with mock.patch.dict(tensorify.SUPPORTED_OPS, with_tensors):
+    with replaced.entries(tensorify.SUPPORTED_OPS, with_tensors):
         yield
 
 

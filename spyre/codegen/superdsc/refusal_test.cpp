@@ -183,5 +183,21 @@ TEST(Refusals, ExtentsThatNoArgumentHas) {
               HasSubstr("runtime extent 's0' is in no argument's shape"));
 }
 
+TEST(Refusals, SayWhichItemOfTheKernelIsToBlame) {
+  Kernel kernel = corpus_kernel("abs");
+  const KernelItem good = kernel.body[0];
+  OpSpec bad = std::get<OpSpec>(good);
+  bad.args[0].device_coordinates[1] = expr("2*c0");
+  kernel.body = {good, good, bad, good};
+  EXPECT_EQ(write_bundle(kernel).error().item, 2U);
+  // Cut into bundles, it is still the third of the kernel.
+  EXPECT_EQ(write_bundle(kernel, {.parts = {{.items = 1}, {.items = 3}}}).error().item, 2U);
+  // Of what the validator refuses, too; inside a loop it is the loop.
+  bad = std::get<OpSpec>(good);
+  bad.op = "nothing";
+  kernel.body = {good, LoopSpec{.count = 2, .body = {bad}}};
+  EXPECT_EQ(write_bundle(kernel).error().item, 1U);
+}
+
 }  // namespace
 }  // namespace spyre::superdsc

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "spyre/graph/core_map.h"
-#include "spyre/passes/divide_nodes.h"
+#include "spyre/passes/divide_work.h"
 #include "spyre/passes/division/legal_splits.h"
 #include "spyre/passes/division/span_reduction.h"
 

@@ -1,4 +1,4 @@
-#include "spyre/passes/division/divide_work.h"
+#include "spyre/passes/division/choose_splits.h"
 
 #include "spyre/passes/division/division_hints.h"
 #include "spyre/passes/division/matmul_split.h"
@@ -25,7 +25,7 @@ Result<Splits> decide(const DivisionProblem& problem, const Splits& floors, cons
 
 }  // namespace
 
-Result<Splits> divide_work(const DivisionProblem& problem, const SplitCost& cost) {
+Result<Splits> choose_splits(const DivisionProblem& problem, const SplitCost& cost) {
   SPYRE_ASSIGN_OR_RETURN(const std::vector<AxisFacts> facts, axis_facts(problem));
   SPYRE_ASSIGN_OR_RETURN(const Splits floors, span_floors(problem));
   SPYRE_ASSIGN_OR_RETURN(const Splits splits, decide(problem, floors, cost));

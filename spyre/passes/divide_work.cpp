@@ -1,4 +1,4 @@
-#include "spyre/passes/divide_nodes.h"
+#include "spyre/passes/divide_work.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "spyre/base/log.h"
 #include "spyre/graph/normal_op.h"
 #include "spyre/passes/assign_layouts.h"
-#include "spyre/passes/division/divide_work.h"
+#include "spyre/passes/division/choose_splits.h"
 
 namespace spyre {
 namespace {
@@ -122,7 +122,7 @@ size_t culprit_among(const DivisionProblem& problem) {
   for (size_t i = 0; i < problem.hints.size(); ++i) {
     DivisionProblem alone = problem;
     alone.hints = {problem.hints[i]};
-    if (!divide_work(alone).ok()) return i;
+    if (!choose_splits(alone).ok()) return i;
   }
   return problem.hints.size() - 1;
 }
@@ -139,7 +139,7 @@ std::optional<size_t> left_out(const DivisionProblem& problem, const Splits& spl
 // Divides with the hints that can be followed. Those that cannot are noted, and the node forgets them.
 Result<Splits> divide_as_hinted(DivisionProblem problem, Node& node, std::vector<RefusedHint>& refused) {
   while (!problem.hints.empty()) {
-    Result<Splits> splits = divide_work(problem);
+    Result<Splits> splits = choose_splits(problem);
     std::optional<size_t> culprit;
     std::string reason;
     if (splits.ok()) {
@@ -159,23 +159,18 @@ Result<Splits> divide_as_hinted(DivisionProblem problem, Node& node, std::vector
     std::erase(node.hints, *hint);
     problem.hints.erase(hint);
   }
-  return divide_work(problem);
+  return choose_splits(problem);
 }
 
 }  // namespace
 
-Result<std::vector<RefusedHint>> divide_nodes(Graph& graph, int64_t cores) {
+Result<std::vector<RefusedHint>> divide_work(Graph& graph, int64_t cores) {
   std::vector<RefusedHint> refused;
   for (Node& node : graph.nodes) {
     if (node.loops.empty()) continue;
     SPYRE_ASSIGN_OR_RETURN(const NormalOp op, normalize_op(graph, node, operand_layouts(graph, node)));
     const Result<Splits> splits = divide_as_hinted(division_problem(graph, node, op, cores), node, refused);
-    if (!splits.ok()) {
-      Error error = splits.error();
-      if (!node.aten.empty()) error.notes.push_back("it comes from " + node.aten);
-      if (!node.source.empty()) error.notes.push_back("written at " + node.source);
-      return error;
-    }
+    if (!splits.ok()) return Error(splits.error()).about(origin_of(node));
     for (Loop& loop : node.loops) loop.split = split_of(splits.value(), loop.name);
   }
   return refused;

@@ -18,7 +18,7 @@ namespace spyre {
 /// and the work is divided without it.
 ///
 /// Needs layouts and cut loops. Refused: what no division brings within a core's reach.
-Result<std::vector<RefusedHint>> divide_nodes(Graph& graph, int64_t cores);
+Result<std::vector<RefusedHint>> divide_work(Graph& graph, int64_t cores);
 
 /// One node as a problem of division/.
 DivisionProblem division_problem(const Graph& graph, const Node& node, const NormalOp& op, int64_t cores);

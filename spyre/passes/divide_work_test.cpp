@@ -1,4 +1,4 @@
-#include "spyre/passes/divide_nodes.h"
+#include "spyre/passes/divide_work.h"
 
 #include <gmock/gmock.h>
 
@@ -28,17 +28,17 @@ Graph hinted(std::vector<std::pair<std::string, int64_t>> hints) {
 
 TEST(DivideNodes, AHintThatCanBeFollowedIs) {
   Graph graph = hinted({{"p0", 8}});
-  EXPECT_TRUE(divide_nodes(graph, 32).value().empty());
+  EXPECT_TRUE(divide_work(graph, 32).value().empty());
   EXPECT_EQ(graph.nodes[0].loops[0].split, 8);
   EXPECT_FALSE(graph.nodes[0].hints.empty());
 }
 
 TEST(DivideNodes, AHintThatCannotIsRefusedWithItsReasonAndTheWorkDividedWithoutIt) {
   Graph plain = hinted({});
-  ASSERT_TRUE(divide_nodes(plain, 32).ok());
+  ASSERT_TRUE(divide_work(plain, 32).ok());
   for (const int64_t split : {7, 0, -1, 64, 1000}) {
     Graph graph = hinted({{"p0", split}});
-    const std::vector<RefusedHint> refused = divide_nodes(graph, 32).value();
+    const std::vector<RefusedHint> refused = divide_work(graph, 32).value();
     ASSERT_EQ(refused.size(), 1) << split;
     EXPECT_EQ(refused[0].node, "y");
     EXPECT_EQ(refused[0].loop, "p0");
@@ -50,7 +50,7 @@ TEST(DivideNodes, AHintThatCannotIsRefusedWithItsReasonAndTheWorkDividedWithoutI
 
 TEST(DivideNodes, OnlyTheCulpritIsRefused) {
   Graph graph = hinted({{"p0", 8}, {"p1", 3}});
-  const std::vector<RefusedHint> refused = divide_nodes(graph, 32).value();
+  const std::vector<RefusedHint> refused = divide_work(graph, 32).value();
   ASSERT_EQ(refused.size(), 1);
   EXPECT_EQ(refused[0].loop, "p1");
   EXPECT_EQ(graph.nodes[0].loops[0].split, 8);

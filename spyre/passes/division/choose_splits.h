@@ -14,6 +14,6 @@ namespace spyre {
 ///
 /// With a `cost`, the answer of 3 or 4 is only the seed: every legal division is priced and the cheapest
 /// wins, the seed on ties. Hinted operations keep their hints.
-Result<Splits> divide_work(const DivisionProblem& problem, const SplitCost& cost = nullptr);
+Result<Splits> choose_splits(const DivisionProblem& problem, const SplitCost& cost = nullptr);
 
 }  // namespace spyre

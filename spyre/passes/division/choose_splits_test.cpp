@@ -1,4 +1,4 @@
-#include "spyre/passes/division/divide_work.h"
+#include "spyre/passes/division/choose_splits.h"
 
 #include <gmock/gmock.h>
 
@@ -20,34 +20,34 @@ using test::tensor;
 using testing::HasSubstr;
 
 TEST(DivideWork, FloorsComeFirstAndTheRestIsDistributed) {
-  EXPECT_EQ(divide_work(pointwise({4096, 65536})).value(), (Splits{{"c0", 16}, {"c1", 2}}));
+  EXPECT_EQ(choose_splits(pointwise({4096, 65536})).value(), (Splits{{"c0", 16}, {"c1", 2}}));
 }
 
 TEST(DivideWork, AMatmulWithoutFloorsIsPlanned) {
-  EXPECT_EQ(divide_work(matmul(512, 4096, 4096)).value(), (Splits{{"k", 1}, {"m", 4}, {"n", 8}}));
+  EXPECT_EQ(choose_splits(matmul(512, 4096, 4096)).value(), (Splits{{"k", 1}, {"m", 4}, {"n", 8}}));
 }
 
 TEST(DivideWork, AMatmulWithFloorsIsNot) {
   // The weight of 384 MiB needs n in two; then n, 768 sticks long, takes all cores.
-  EXPECT_EQ(divide_work(matmul(512, 49152, 4096)).value(), (Splits{{"k", 1}, {"m", 1}, {"n", 32}}));
+  EXPECT_EQ(choose_splits(matmul(512, 49152, 4096)).value(), (Splits{{"k", 1}, {"m", 1}, {"n", 32}}));
 }
 
 TEST(DivideWork, AHintedMatmulIsLeftAlone) {
   DivisionProblem problem = matmul(512, 4096, 4096);
   problem.hints = {{"m", 2}};
-  EXPECT_EQ(divide_work(problem).value(), (Splits{{"k", 1}, {"m", 2}, {"n", 1}}));
+  EXPECT_EQ(choose_splits(problem).value(), (Splits{{"k", 1}, {"m", 2}, {"n", 1}}));
 }
 
 TEST(DivideWork, OneCoreIsNeverSplit) {
   DivisionProblem problem = matmul(512, 4096, 4096);
   problem.cores = 1;
-  EXPECT_EQ(divide_work(problem).value(), (Splits{{"k", 1}, {"m", 1}, {"n", 1}}));
+  EXPECT_EQ(choose_splits(problem).value(), (Splits{{"k", 1}, {"m", 1}, {"n", 1}}));
 }
 
 TEST(DivideWork, ASpanThatNoSplitReducesIsRefused) {
   DivisionProblem deep{.op = "add", .axes = {{"b", 32}, {"r", 8192}, {"c", 17408}}};
   deep.tensors = {tensor("x", {8192, 272, 32, 64}, {"r", "floor(c/64)", "b", "Mod(c, 64)"})};
-  EXPECT_EQ(divide_work(deep).error().to_string(),
+  EXPECT_EQ(choose_splits(deep).error().to_string(),
             "op 'add': 'x' spans 272.00 MiB of device memory, a core reaches 256.00 MiB\n"
             "  note x is [8192, 272, 32, 64] on the card, 2 bytes an element; splits {b: 1, c: 1, r: 32}\n"
             "  note r is 8192 long and divides into 1, 2, 4, 8, 16, 32, 64, 128, ... parts; 32 cores are "
@@ -58,7 +58,7 @@ TEST(DivideWork, ASpanThatNoSplitReducesIsRefused) {
 TEST(DivideWork, ACoreCountTheCardDoesNotHaveIsRefused) {
   DivisionProblem problem = pointwise({4, 64});
   problem.cores = 64;
-  EXPECT_THAT(divide_work(problem).error().to_string(), HasSubstr("the card has 1 to 32"));
+  EXPECT_THAT(choose_splits(problem).error().to_string(), HasSubstr("the card has 1 to 32"));
 }
 
 TEST(DivideWork, WithACostTheCheapestLegalDivisionWins) {
@@ -67,8 +67,8 @@ TEST(DivideWork, WithACostTheCheapestLegalDivisionWins) {
     return matmul_score(p, s)->execution();
   };
   const DivisionProblem problem = matmul(512, 1024, 4096);
-  const Splits seed = divide_work(problem).value();
-  const Splits best = divide_work(problem, execution).value();
+  const Splits seed = choose_splits(problem).value();
+  const Splits best = choose_splits(problem, execution).value();
   EXPECT_LE(execution(problem, best), execution(problem, seed));
   const std::vector<Splits> all = legal_splits(problem, {}, 1000).value();
   for (const Splits& other : all) {
@@ -94,7 +94,7 @@ TEST(DivideWork, EveryAnswerIsLegalAndNothingIsRefusedWhoseFloorsFit) {
     if (pick(0, 3) == 0) problem.blocked.insert("c" + std::to_string(pick(0, 2)));
     const auto facts = axis_facts(problem).value();
     const auto floors = span_floors(problem);
-    const auto splits = divide_work(problem);
+    const auto splits = choose_splits(problem);
     ASSERT_TRUE(floors.ok());  // nothing is reduced
     if (splits.ok()) {
       ++answered;
