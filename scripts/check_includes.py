@@ -14,18 +14,19 @@ ALLOWED = {
     "ops": {"arch", "base"},
     "layout": {"arch", "base"},
     "graph": {"layout", "ops", "arch", "base"},
+    "forms": {"graph", "layout", "ops", "arch", "base"},
     "cost": {"layout", "ops", "arch", "base"},
     "solve": {"base"},
     "lx": {"graph", "cost", "solve", "layout", "ops", "arch", "base"},
-    "passes": {"lx", "graph", "cost", "solve", "layout", "ops", "arch", "base"},
+    "passes": {"forms", "lx", "graph", "cost", "solve", "layout", "ops", "arch", "base"},
     "opspec": {"graph", "layout", "ops", "arch", "base"},
     "codegen": {"opspec", "graph", "layout", "ops", "arch", "base"},
-    "driver": {"passes", "lx", "opspec", "codegen", "graph", "layout", "ops", "arch", "base"},
+    "driver": {"passes", "forms", "lx", "opspec", "codegen", "graph", "layout", "ops", "arch", "base"},
     "program": {"layout", "ops", "arch", "base"},
     "device": {"program", "cost", "layout", "ops", "arch", "base"},
     "runtime": {"device", "program", "cost", "layout", "ops", "arch", "base"},
     "report": {"base"},
-    "glue": {"driver", "report", "runtime", "program", "graph", "opspec", "codegen", "layout", "arch", "base"},
+    "glue": {"driver", "report", "runtime", "program", "forms", "graph", "opspec", "codegen", "layout", "arch", "base"},
 }
 # Layers whose files use each other in one direction only: a header and its source count as one.
 ACYCLIC = {"lx"}

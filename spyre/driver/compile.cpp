@@ -12,6 +12,7 @@
 #include "spyre/passes/cut_loops.h"
 #include "spyre/passes/divide_work.h"
 #include "spyre/passes/eliminate_dead_code.h"
+#include "spyre/passes/expand_calls.h"
 #include "spyre/passes/move_halves.h"
 #include "spyre/passes/pad_contractions.h"
 #include "spyre/passes/peel_indices.h"
@@ -41,9 +42,18 @@ bool plans_lx(const CompileOptions& options) {
 const std::vector<Pass>& table() {
   using enum Fact;
   static const auto& rows = *new std::vector<Pass>{
-      {.name = "eliminate-dead-code", .summary = "what need not run", .run = changed<eliminate_dead_code>},
+      {.name = "expand-calls",
+       .summary = "which loops make up each operator that was kept whole, by its form",
+       .gives = {kLoops},
+       .too_late_after = {kDeviceOps},
+       .run = tried<expand_calls>},
+      {.name = "eliminate-dead-code",
+       .summary = "what need not run",
+       .needs = {kLoops},
+       .run = changed<eliminate_dead_code>},
       {.name = "select-ops",
        .summary = "which operations of the card make up each node",
+       .needs = {kLoops},
        .gives = {kDeviceOps},
        .too_late_after = {kWholeSums},
        .run = tried<select_ops>},

@@ -25,6 +25,11 @@ std::string given_by(Fact fact, std::span<const Pass> among) {
 // What a graph lacks of a fact; empty: nothing that could be seen.
 std::string lacks(Fact fact, const Graph& graph) {
   for (const Node& node : graph.nodes) {
+    if (node.call) {
+      if (fact == Fact::kLoops || fact == Fact::kDeviceOps)
+        return fmt::format("node '{}' is a call", node.name);
+      continue;
+    }
     if (fact == Fact::kDeviceOps && !is_device_op(node))
       return fmt::format("node '{}' has more than one operation", node.name);
     if (fact != Fact::kLayouts) continue;
@@ -42,6 +47,8 @@ std::string lacks(Fact fact, const Graph& graph) {
 
 std::string_view to_string(Fact fact) {
   switch (fact) {
+    case Fact::kLoops:
+      return "every node is a loop nest";
     case Fact::kDeviceOps:
       return "every node is one operation of the card";
     case Fact::kWholeSums:

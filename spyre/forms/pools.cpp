@@ -3,17 +3,21 @@
 //
 //     average of 2 x 2      out[n, c, i, j] = (x[n, c, 2i, 2j] + x[n, c, 2i, 2j+1] + ... ) / 4
 
-#include "glue/eager_recipes.h"
+#include <fmt/format.h>
 
-namespace spyre::glue {
+#include <algorithm>
+
+#include "spyre/forms/forms.h"
+
+namespace spyre::forms {
 namespace {
 
 // As many as torch.compile unrolls.
-constexpr size_t kPlacesAtMost = 25;
+constexpr int64_t kPlacesAtMost = 25;
 
 /// A list with one entry for each windowed dimension; one entry alone is for all of them.
-std::vector<int64_t> each(const c10::IValue& list, size_t dims, const std::vector<int64_t>& otherwise) {
-  std::vector<int64_t> values = list.toIntVector();
+std::vector<int64_t> each(const Argument& list, size_t dims, const std::vector<int64_t>& otherwise) {
+  std::vector<int64_t> values = is_none(list) ? std::vector<int64_t>() : integers(list);
   if (values.empty()) {
     return otherwise;
   }
@@ -24,8 +28,8 @@ std::vector<int64_t> each(const c10::IValue& list, size_t dims, const std::vecto
 /// Where a window lies that is wholly inside the input: the last `dims` dimensions move by `stride`.
 class Window {
  public:
-  Window(const at::Tensor& x, size_t dims, std::vector<int64_t> size, std::vector<int64_t> stride)
-      : x_(x), dims_(dims), stride_(std::move(stride)), places_({{}}) {
+  Window(size_t rank, size_t dims, std::vector<int64_t> size, std::vector<int64_t> stride)
+      : rank_(rank), dims_(dims), stride_(std::move(stride)), places_({{}}) {
     for (const int64_t extent : size) {
       std::vector<std::vector<int64_t>> longer;
       for (const std::vector<int64_t>& place : places_) {
@@ -42,17 +46,16 @@ class Window {
   const std::vector<std::vector<int64_t>>& places() const { return places_; }
 
   std::vector<Expr> position(const NodeBuilder& node, const std::vector<int64_t>& place) const {
-    const auto rank = static_cast<size_t>(x_.dim());
     std::vector<Expr> at;
-    for (size_t d = 0; d < rank; ++d) {
-      const size_t w = d + dims_ - rank;
-      at.push_back(d < rank - dims_ ? node.loop(d) : stride_[w] * node.loop(d) + Expr::constant(place[w]));
+    for (size_t d = 0; d < rank_; ++d) {
+      const size_t w = d + dims_ - rank_;
+      at.push_back(d < rank_ - dims_ ? node.loop(d) : stride_[w] * node.loop(d) + Expr::constant(place[w]));
     }
     return at;
   }
 
  private:
-  const at::Tensor& x_;
+  size_t rank_;
   size_t dims_;
   std::vector<int64_t> stride_;
   std::vector<std::vector<int64_t>> places_;
@@ -65,36 +68,37 @@ bool all_are(const std::vector<int64_t>& values, int64_t wanted) {
 /// (self, kernel_size, stride, padding, ...) of a pool over the last two dimensions.
 Result<Window> window_of(Arguments args, bool ceil_mode) {
   constexpr size_t kDims = 2;
-  const at::Tensor& x = args[0].toTensor();
-  SPYRE_TRY(arithmetic_type(x.scalar_type()));
-  if (!x.is_floating_point()) {
+  const TensorView& x = tensor(args[0]);
+  SPYRE_TRY(arithmetic_type(x.dtype));
+  if (!is_float(x.dtype)) {
     return refuse("a pool of integers");
   }
   const std::vector<int64_t> size = each(args[1], kDims, {}), stride = each(args[2], kDims, size);
   if (!all_are(each(args[3], kDims, {0, 0}), 0) || ceil_mode) {
     return refuse("a pool over the edge of the input");
   }
-  Window window(x, kDims, size, stride);
-  if (window.places().size() > kPlacesAtMost) {
-    return refuse(c10::str("a window of more than ", kPlacesAtMost, " elements"));
+  const auto small = [](int64_t extent) { return extent >= 1 && extent <= kPlacesAtMost; };
+  if (x.size.size() < kDims || size.size() != kDims || !std::all_of(size.begin(), size.end(), small) ||
+      element_count(size) > kPlacesAtMost) {
+    return refuse(fmt::format("a window of more than {} elements", kPlacesAtMost));
   }
-  return window;
+  return Window(x.size.size(), kDims, size, stride);
 }
 
 }  // namespace
 
-Status average_pool(GraphBuilder& graph, Arguments args, std::string_view /*op*/) {
-  SPYRE_ASSIGN_OR_RETURN(const Window window, window_of(args, args[4].toBool()));
-  const BufferId x = graph.input(args[0].toTensor());
-  NodeBuilder node = graph.node(graph.result(), graph.result_size());
+Status average_pool(Builder& builder, Arguments args, std::string_view /*op*/) {
+  SPYRE_ASSIGN_OR_RETURN(const Window window, window_of(args, flag(args[4])));
+  const TensorView& x = tensor(args[0]);
+  NodeBuilder node = builder.node(builder.result(), builder.result().size);
   std::optional<Value> sum;
   for (const std::vector<int64_t>& place : window.places()) {
     const Value value = node.load(x, window.position(node, place));
     sum = sum ? node.op("add", {*sum, value}) : value;
   }
-  const double count = args[6].isNone() ? static_cast<double>(window.places().size()) : number(args[6]);
+  const double count = is_none(args[6]) ? static_cast<double>(window.places().size()) : number(args[6]);
   node.store(node.op("truediv", {*sum, node.constant(count, node.dtype(*sum))}));
   return Status();
 }
 
-}  // namespace spyre::glue
+}  // namespace spyre::forms
