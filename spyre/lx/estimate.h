@@ -46,8 +46,9 @@ class Estimate {
 
   /// Nothing is in LX. `room`: bytes of one core's LX to count on.
   void start(int64_t room);
-  /// All of the items are in LX: the same as `start`, `set` and `settle` of each, in one sweep.
+  /// All of the items are in LX: the same as `start`, `set` and `settle` of each, in one sweep. The caller keeps the claims.
   void start(int64_t room, const std::vector<Claim>& claims);
+  void start(int64_t room, std::vector<Claim>&& claims) = delete;
 
   /// Puts an item into LX or leaves it outside. The claim is kept by the caller.
   void set(size_t item, const Claim* claim, bool in_lx);

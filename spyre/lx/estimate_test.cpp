@@ -66,10 +66,10 @@ TEST(Estimate, WhoLosesItsParentNeedsRoomOfItsOwn) {
 }
 
 TEST(Estimate, ACopyCountsBesideItsSource) {
-  Claim both = claim(0, 6, 4, 8);
-  both.pieces.push_back({4, 8, 4});
+  std::vector<Claim> both = {claim(0, 6, 4, 8)};
+  both[0].pieces.push_back({4, 8, 4});
   Estimate estimate(10, {{}});
-  estimate.start(7, {both});
+  estimate.start(7, both);
   EXPECT_EQ(estimate.overload(), 1 + 1);
   EXPECT_THAT(estimate.make_room(estimate.all()), ElementsAre(0));
 }

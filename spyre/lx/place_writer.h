@@ -11,9 +11,9 @@ namespace spyre::lx {
 ///     node 0   y_lx = ...                 LX
 ///              y = y_lx                   copied out, once
 ///     node 1   ... y_lx
-///              y_lx_2 = y                 fetched again, perhaps at another address
-///     node 5   ... y_lx_2
-///     node 6   ... y_lx_2
+///              y_lx_1 = y                 fetched again, perhaps at another address
+///     node 5   ... y_lx_1
+///     node 6   ... y_lx_1
 void write_places(Graph& graph, const GraphAccess& access, const AllocationProblem& allocation,
                   const solve::Placement& placement);
 
