@@ -83,9 +83,15 @@ Expr NodeBuilder::offset_of(const TensorView& tensor, const std::vector<Expr>& p
   }
   Expr index = Expr::constant(tensor.offset);
   for (size_t d = 0; d < position.size(); ++d) {
-    if (tensor.size[d] != 1) {
-      index = index + tensor.stride[d] * position[d];
+    if (tensor.size[d] == 1) {
+      continue;
     }
+    // Sizes of results are the word of whoever wrote the call.
+    const IndexRange range = range_of(position[d], node_.loops);
+    if (range.low < 0 || range.high >= tensor.size[d]) {
+      builder_.fail("its operands have other sizes than its results");
+    }
+    index = index + tensor.stride[d] * position[d];
   }
   return index;
 }
