@@ -36,8 +36,14 @@
 /// in the order written. A buffer may be filled by several nodes (a `cat`), and a node may store into an
 /// input (a mutation).
 ///
-/// Bodies start as PyTorch's Inductor writes them, many instructions each with its own names. The pass
-/// `select-ops` leaves one device operation per node; from then on `DeviceOp` is the view to use.
+/// A graph as captured also has nodes that are calls, PyTorch operators kept whole (call.h):
+///
+///     call s aten.mean.dim(x, [1], false, none) -> (s) at='model.py:3'
+///     call t aten.add.Tensor(x : [4] stride=[100], s, 1) -> (t)
+///
+/// The pass `expand-calls`, first of all, leaves none. Bodies start as Inductor or a form writes them, many instructions
+/// each with its own names. The pass `select-ops` leaves one device operation per node; from then on `DeviceOp` is the
+/// view to use.
 ///
 /// Passes decide, and write what they decided here: `Buffer::layout` and `place`, `Loop::split`,
 /// `Node::bundle`.
@@ -110,6 +116,8 @@ struct Instruction {
 
 struct Node {
   std::string name;
+  /// An operator kept whole: then it has no loops, body, target and result, and the call says what it reads and writes.
+  std::optional<Call> call;
   std::vector<Loop> loops;  ///< output loops first, then the reduced ones
   std::vector<Instruction> body;
   BufferId target = -1;
@@ -143,8 +151,8 @@ std::string to_text(const Graph& graph);
 /// `origin` (a file name, say) starts every message.
 Result<Graph> parse_graph(std::string_view text, std::string_view origin = "graph");
 
-/// What every pass may rely on and must leave behind: names unique, operands before their use, every load and
-/// store inside its buffer, no value read before it is written, layouts that fit the size of their buffer,
+/// What every pass may rely on and must leave behind: names unique, operands before their use, every load, store and
+/// view of a call inside its buffer, no value read before it is written, layouts that fit the size of their buffer,
 /// bundles that count up from 0.
 Status verify(const Graph& graph);
 
