@@ -9,6 +9,7 @@
 #include "spyre/passes/cut_bundles.h"
 #include "spyre/passes/divide_nodes.h"
 #include "spyre/passes/eliminate_dead_code.h"
+#include "spyre/passes/expand_calls.h"
 #include "spyre/passes/move_halves.h"
 #include "spyre/passes/pad_contractions.h"
 #include "spyre/passes/peel_indices.h"
@@ -28,6 +29,7 @@ Status without_failure(Graph& graph, void (*pass)(Graph&)) {
 Status optimize(Graph& graph, const CompileOptions& options, PassLog& log, CompiledGraph& plans) {
   ScratchpadOptions scratchpad = options.scratchpad;
   scratchpad.known = std::make_shared<KnownAnswers>();
+  SPYRE_TRY(log.run("expand-calls", graph, expand_calls));
   SPYRE_TRY(log.run("eliminate-dead-code", graph,
                     [](Graph& g) { return without_failure(g, eliminate_dead_code); }));
   SPYRE_TRY(log.run("select-ops", graph, select_ops));
