@@ -95,7 +95,9 @@ Status check_view(const Graph& graph, const Node& node, const TensorView& view) 
 
 Status check_call(const Graph& graph, const Node& node) {
   for (const TensorView& view : operands_of(*node.call)) SPYRE_TRY(check_view(graph, node, view));
-  for (const TensorView& view : node.call->results) SPYRE_TRY(check_view(graph, node, view));
+  for (const TensorView& view : node.call->results) {
+    if (view.buffer >= 0) SPYRE_TRY(check_view(graph, node, view));
+  }
   for (const Argument& argument : node.call->arguments) {
     const auto* list = std::get_if<std::vector<int64_t>>(&argument);
     if (list == nullptr) continue;

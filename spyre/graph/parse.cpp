@@ -398,8 +398,9 @@ Status Parser::call() {
   SPYRE_TRY(lex_.expect(">"));
   SPYRE_TRY(lex_.expect("("));
   do {
-    SPYRE_ASSIGN_OR_RETURN(TensorView result, view());
-    call.results.push_back(std::move(result));
+    call.results.push_back({.size = {0}, .stride = {1}});
+    if (lex_.take("none")) continue;
+    SPYRE_ASSIGN_OR_RETURN(call.results.back(), view());
   } while (lex_.take(","));
   SPYRE_TRY(lex_.expect(")"));
   if (lex_.take("default_float")) {

@@ -98,6 +98,7 @@ std::string quoted_text(std::string_view text) {
 
 // What differs from the buffer's own.
 std::string view_text(const Graph& graph, const TensorView& view) {
+  if (view.buffer < 0) return "none";
   const Buffer& buffer = graph.buffers[static_cast<size_t>(view.buffer)];
   std::string text = buffer.name;
   const bool same_stride = view.stride == buffer.stride, same_offset = view.offset == buffer.offset;

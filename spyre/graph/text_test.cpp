@@ -67,7 +67,7 @@ constexpr std::string_view kCalls = R"(graph calls {
   buffer t : float16[6, 100] stride=[100, 1]
   call y aten.native_layer_norm.default(x, [100], none, none, 1e-05) -> (y, m, r) at='model.py:12' hint={p0: 2}
   call t aten.cat.default({y : [2, 100] offset=200, none, x}, -2) -> (t) default_float=float16 float32_parts=1
-  call k aten.everything(x : [100, 4] stride=[1, 100], n, true, 7, -0.0, 2.0 : float32, 3 : int64, -inf, nan, [], [1, -2], [0.5, inf], {}, dtype(bool), 'tanh') -> (t : [4, 100] offset=100)
+  call k aten.everything(x : [100, 4] stride=[1, 100], n, true, 7, -0.0, 2.0 : float32, 3 : int64, -inf, nan, [], [1, -2], [0.5, inf], {}, dtype(bool), 'tanh') -> (none, t : [4, 100] offset=100)
   return t
 }
 )";
@@ -100,6 +100,7 @@ TEST(GraphText, ErrorsOfCallsNameTheCallAndWhatIsAllowed) {
       {"stride=[1, 100], n", "stride=[1, -100], n", "its view of 'x' has a negative size or stride"},
       {"-> (y, m, r)", "-> (y, m, q)", "buffer 'q' was not declared"},
       {"-> (y, m, r)", "-> ()", "found ')', expected the name of a buffer"},
+      {"-> (y, m, r)", "-> (none)", "has no result"},
       {"-> (y, m, r)", "(y, m, r)", "found '(', expected '-'"},
       {"(t) default", "(t : [6, 100] stride=[0, 1]) default", "writes an element of 't' several times"},
       {"(t) default", "(x) default", "writes 'x' over what it reads"},

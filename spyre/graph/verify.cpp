@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 #include <set>
 
 #include "spyre/graph/graph.h"
@@ -125,7 +126,8 @@ class CallRules {
 
 Status CallRules::check() {
   if (!node_.loops.empty() || !node_.body.empty()) return refuse("has loops or a body besides the operator");
-  if (call_.results.empty()) return refuse("has no result");
+  const auto is_wanted = [](const TensorView& made) { return made.buffer >= 0; };
+  if (std::ranges::none_of(call_.results, is_wanted)) return refuse("has no result");
   SPYRE_TRY(values());
   for (const TensorView& read : operands_of(call_)) {
     SPYRE_TRY(view(read));
@@ -134,8 +136,8 @@ Status CallRules::check() {
       return refuse(fmt::format("reads '{}' before anything is written there", source.name));
     }
   }
-  for (const TensorView& made : call_.results) SPYRE_TRY(result(made));
-  for (const TensorView& made : call_.results) written_.insert(made.buffer);
+  for (const TensorView& made : call_.results | std::views::filter(is_wanted)) SPYRE_TRY(result(made));
+  for (const TensorView& made : call_.results | std::views::filter(is_wanted)) written_.insert(made.buffer);
   return Status();
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "spyre/forms/expand.h"
 
 namespace spyre {
@@ -19,7 +21,8 @@ Error with_call(const Error& cause, const Node& node) {
 // Splits are wished for dimensions of the first result, `p<number>`; a node of the form has such a loop where its extent
 // is the same.
 void pass_on_hints(const Node& call, Node& node) {
-  const std::vector<int64_t>& size = call.call->results.front().size;
+  const auto is_wanted = [](const TensorView& made) { return made.buffer >= 0; };
+  const std::vector<int64_t>& size = std::ranges::find_if(call.call->results, is_wanted)->size;
   for (const auto& hint : call.hints) {
     for (const Loop& loop : node.loops) {
       for (size_t d = 0; d < size.size(); ++d) {
