@@ -16,7 +16,7 @@ Value sum_of_products(const Builder& builder, NodeBuilder& node, Value x, Value 
   return node.dot(x, w, dtype, {{"parts", builder.options().float32_parts}});
 }
 
-/// The product of two matrices, or of two equal stacks of them, at the current point of a node with the loops
+/// The product of two matrices, or of two stacks of them that broadcast, at the current point of a node with the loops
 /// (batch,) m, n and the reduced loop k.
 Value product(Builder& builder, NodeBuilder& node, const TensorView& a, const TensorView& b, HostType dtype) {
   if (a.size.back() == 0) {
