@@ -11,6 +11,7 @@
 #include "spyre/codegen/superdsc/save_bundle.h"
 #include "spyre/driver/explain.h"
 #include "spyre/driver/progress_line.h"
+#include "spyre/forms/expand.h"
 #include "spyre/opspec/text.h"
 #include "spyre/report/plan_page.h"
 
@@ -49,6 +50,27 @@ void save(const CompiledKernel& kernel, const std::string& directory, const std:
   bundle.files["graph.ir"] = graph;
   bundle.files["kernel.opspec"] = to_text(kernel.compiled().kernel);
   check(save_bundle(bundle, directory));
+}
+
+std::vector<std::string_view> form_names() {
+  std::vector<std::string_view> names;
+  for (const forms::FormRow& row : forms::all_forms()) names.push_back(row.name);
+  return names;
+}
+
+// Why the calls of a graph cannot be taken apart.
+std::optional<std::string> refusal_of_call(const std::string& text) {
+  Graph graph = unwrap(parse_graph(text, "call"));
+  std::vector<Node> nodes = std::move(graph.nodes);
+  graph.nodes.clear();
+  for (const Node& node : nodes) {
+    if (!node.call) continue;
+    const Status expanded = forms::expand_call(
+        graph, *node.call, node.name, node.source,
+        {.default_float = node.call->default_float, .float32_parts = node.call->float32_parts});
+    if (!expanded.ok()) return expanded.error().message;
+  }
+  return std::nullopt;
 }
 
 // The facts of the scratchpad plan as JSON text.
@@ -114,6 +136,9 @@ void bind_compile(py::module& module) {
       .def("save", &save, py::arg("directory"), py::arg("graph"),
            "Writes the bundle, the graph it was compiled from and its operations (kernel.opspec) as a "
            "directory.");
+  module.def("form_names", &form_names, "The operators that a graph may hold whole, with their overloads.");
+  module.def("refusal_of_call", &refusal_of_call, py::arg("text"),
+             "Why the form of a call does not take it, the call being a graph in text form; None: it does.");
   module.def("compile_graph", &compile_text, py::arg("text"), "Compiles a graph in text form for the card.");
 }
 

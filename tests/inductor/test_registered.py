@@ -80,7 +80,7 @@ def test_a_decomposition_of_ones_own_compiled(both, library):
         return x + x
 
     both.check(lambda x: operator(x) + 1, half(4, 96))
-    assert "add v0 v0" in both.text
+    assert "aten.add.Tensor(arg0_1, arg0_1, 1)" in both.text
 
 
 def test_a_decomposition_of_an_aten_operator_also_eager(monkeypatch):

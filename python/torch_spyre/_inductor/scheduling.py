@@ -142,10 +142,11 @@ class SpyreScheduling(BaseScheduling):
 
 
 def _origin_of(name: str | None):
-    """The FX node behind a node of the graph text; the compiler numbers the steps it makes of one (buf3, buf3_1)."""
-    for candidate in (name, re.sub(r"_\d+$", "", name or "")):
-        if candidate in V.graph.name_to_buffer:
-            return capture.fx_node(V.graph.name_to_buffer[candidate])
+    """The FX node behind a node of the graph text; steps the compiler makes of one are named after it (buf3_n0_1)."""
+    while name:
+        if name in V.graph.name_to_buffer:
+            return capture.fx_node(V.graph.name_to_buffer[name])
+        name = name.rpartition("_")[0]
     return None
 
 
