@@ -137,7 +137,8 @@ def folder_problems(readme: Path, files: list[str]):
     own = {name.split("/README.md")[0] + "/" for name in mine if name.endswith("/README.md")}
     named = {name for quoted in CODE.findall(readme.read_text()) for name in FILE_NAME.findall(quoted)}
     named |= {link for link in LINK.findall(readme.read_text()) if not re.match(r"[a-z]+:|\.\./", link)}
-    stems = {stem_of(name) for name in named if "*" not in name}
+    # A pass is named as on the command line, with dashes.
+    stems = {stem_of(name).replace("-", "_") for name in named if "*" not in name}
     for file in mine:
         within = next((o for o in sorted(own) if file.startswith(o)), None)
         if within is not None:
