@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("spyre/graph", "spyre/passes", "spyre/opspec", "spyre/codegen", "glue")
+FOLDERS = ("spyre/graph", "spyre/forms", "spyre/lx", "spyre/passes", "spyre/opspec", "spyre/codegen", "glue")
 TESTS = ROOT / "tests"
 
 CALL = re.compile(r"\b(Error(?:\s+\w+)?|refuse|refused|unsupported|error_here|unexpected|TORCH_CHECK\w*)\s*\(")

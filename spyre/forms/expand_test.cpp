@@ -95,6 +95,8 @@ TEST(Expand, RefusesWhatDoesNotFit) {
   const TensorView y = program.output("y", {4, 100}), row = program.output("r", {100});
   TensorView lost = x;
   lost.buffer = 77;
+  TensorView wide = x;
+  wide.size[1] = int64_t{1} << 41;
   TensorView flat = x;
   flat.stride = {1};
   const auto call = [](std::string op, std::vector<Argument> arguments, std::vector<TensorView> results) {
@@ -106,8 +108,12 @@ TEST(Expand, RefusesWhatDoesNotFit) {
   EXPECT_THAT(refusal(program, call("aten.mm.default", {x, std::string("x")}, {y})),
               HasSubstr("is not a tensor"));
   EXPECT_THAT(refusal(program, call("aten.relu.default", {x}, {y, y})), HasSubstr("has 1 results, found 2"));
-  EXPECT_THAT(refusal(program, call("aten.relu.default", {lost}, {y})), HasSubstr("without a buffer"));
-  EXPECT_THAT(refusal(program, call("aten.relu.default", {flat}, {y})), HasSubstr("as what it is not"));
+  EXPECT_THAT(refusal(program, call("aten.relu.default", {lost}, {y})),
+              HasSubstr("a tensor without a buffer"));
+  EXPECT_THAT(refusal(program, call("aten.relu.default", {flat}, {y})),
+              HasSubstr("it reads 'x' as what it is not"));
+  EXPECT_THAT(refusal(program, call("aten.relu.default", {wide}, {y})),
+              HasSubstr("a view of 'x' with 2199023255552 elements along one dimension"));
   EXPECT_THAT(refusal(program, call("aten.relu.default", {bytes}, {y})), HasSubstr("computes no int8"));
   EXPECT_THAT(refusal(program, call("aten.relu.default", {x}, {row})),
               HasSubstr("more dimensions than the result"));

@@ -168,6 +168,15 @@ TEST(Verify, GraphsMadeWithoutTextAreCheckedToo) {
   EXPECT_EQ(verify(graph).error().message, "graph 'scaled_sum': buffer 'x' appears twice");
 }
 
+TEST(Verify, CallsMadeWithoutTextAreCheckedToo) {
+  Graph graph =
+      parse_graph(
+          "graph g { input x : float16[4, 8] buffer y : float16[4, 8] call y aten.op(x) -> (y) return y }")
+          .value();
+  std::get<TensorView>(graph.nodes[0].call->arguments[0]).stride.pop_back();
+  EXPECT_THAT(verify(graph).error().message, HasSubstr("sees 'x' with 2 sizes and 1 strides"));
+}
+
 TEST(CheckSizes, LayoutsMadeWithoutTextAreCheckedToo) {
   Graph graph = parse_graph(kScaledSum).value();
   graph.buffers[0].layout->device_size[0] = -1;
