@@ -50,6 +50,7 @@ Status expand_calls(Graph& graph) {
     for (size_t i = first; i < graph.nodes.size(); ++i) {
       Node& step = graph.nodes[i];
       if (step.name != node.name) step.origin = node.name;
+      step.aten = node.call->op;
       pass_on_hints(node, step);
     }
   }
