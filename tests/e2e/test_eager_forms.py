@@ -131,15 +131,6 @@ def test_what_pytorch_takes_apart_into_a_tensor(op, size):
     torch.testing.assert_close(out.cpu().float(), op(x.cpu().float()), **SEVERAL_STEPS)
 
 
-def test_every_form_of_pytorchs_is_the_one_that_is_compiled():
-    from torch_spyre import eager_forms
-    from torch_spyre._inductor import decompositions
-
-    forms, compiled = eager_forms.forms(), decompositions.table()
-    for op in eager_forms._named(eager_forms._TAKEN_APART):
-        assert forms[op] is compiled[op], op
-
-
 def test_halves_are_computed_in_halves_on_the_threads_that_said_so():
     from threading import Thread
 
