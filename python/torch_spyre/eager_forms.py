@@ -23,9 +23,25 @@ _ONE_BY_ONE_AT_MOST = 16  # as many as a model has tokens that end a text
 
 
 def _slice_scatter(x, src, dim=0, start=None, end=None, step=1):
+    """Beside one another, where that can be: a part of a 32-bit tensor is copied by a kernel of its own, and joined by
+    another."""
+    if step == 1 and src.numel():
+        first, last, _ = slice(start, end).indices(x.shape[dim])
+        rest = x.narrow(dim, last, x.shape[dim] - last)
+        return torch.cat([x.narrow(dim, 0, first), src.to(x.dtype), rest], dim)
     out = x.clone()
     aten.slice.Tensor(out, dim, start, end, step).copy_(src)
     return out
+
+
+def _select_scatter(x, src, dim, index):
+    index = index + x.shape[dim] if index < 0 else index
+    return _slice_scatter(x, src.unsqueeze(dim), dim, index, index + 1)
+
+
+def _glu(x, dim=-1):
+    values, gates = x.chunk(2, dim)
+    return values * torch.sigmoid(gates)
 
 
 def _isin(elements, test_elements, *, assume_unique=False, invert=False):
@@ -138,7 +154,9 @@ _FORMS = {
 _WHERE_REFUSED = {
     aten._index_put_impl_.default: _add_rows,
     aten.constant_pad_nd.default: _pad_words,
+    aten.glu.default: _glu,
     aten.index.Tensor: eager_indexing.index,
+    aten.select_scatter.default: _select_scatter,
     aten.slice_scatter.default: _slice_scatter,
 }
 
