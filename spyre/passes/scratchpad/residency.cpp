@@ -38,6 +38,13 @@ int64_t step_of(const BufferTouch& touch) {
   return 2 * static_cast<int64_t>(touch.node) + 1;
 }
 
+// Whether nodes know its memory as different elements: what a core holds of it then depends on the name.
+bool has_two_names(const Graph& graph, BufferId id) {
+  const auto names_it = [&](const Buffer& buffer) { return buffer.memory_of == id; };
+  return graph.buffers[at(id)].memory_of >= 0 ||
+         std::any_of(graph.buffers.begin(), graph.buffers.end(), names_it);
+}
+
 }  // namespace
 
 solve::Lifetime life_of(const Residency& residency) {
@@ -116,6 +123,7 @@ std::string ResidencyJudge::bar_of(BufferId id) const {
   if (touches.empty()) return "not touched";
   if (buffer.elements() == 0) return "empty tensor";
   if (buffer.fill) return "constant";
+  if (has_two_names(graph_, id)) return "two names";
   if (buffer.is_input && writes > 0) return "mutation target";
   if (buffer.is_input && !rules_.clone_inputs) return "graph input";
   if (buffer.is_input && !whole_storage(buffer)) return "partial or offset access";

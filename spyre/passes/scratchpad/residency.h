@@ -82,6 +82,7 @@ ResidencyRules rules_of(const ScratchpadOptions& options);
 
 /// Decides what may live in LX. Reasons, the first that applies:
 ///
+///   two names                             nodes see its memory as different elements
 ///   not touched | empty tensor | constant | graph output | mutation target | graph input (read once)
 ///   index tensor or indirectly accessed   where it is touched is known only at run time
 ///   turned from a woven stick             what a node with joined loops touches has no host index
