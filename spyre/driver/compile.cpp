@@ -9,7 +9,6 @@
 #include "spyre/passes/cut_bundles.h"
 #include "spyre/passes/divide_nodes.h"
 #include "spyre/passes/eliminate_dead_code.h"
-#include "spyre/passes/move_halves.h"
 #include "spyre/passes/pad_contractions.h"
 #include "spyre/passes/peel_indices.h"
 #include "spyre/passes/plan_pool.h"
@@ -76,8 +75,7 @@ Status optimize(Graph& graph, const CompileOptions& options, PassLog& log, Compi
   return log.run("plan-pool", graph, plan_pool);
 }
 
-// As the caller knows them: `given` is the graph that was asked for, which may call two halves one word.
-Result<std::vector<KernelArgument>> arguments_of(const Graph& graph, const Graph& given) {
+std::vector<KernelArgument> arguments_of(const Graph& graph) {
   std::vector<KernelArgument> arguments;
   for (const BufferId id : launch_buffers(graph)) {
     const Buffer& buffer = graph.buffers[static_cast<size_t>(id)];
@@ -88,16 +86,6 @@ Result<std::vector<KernelArgument>> arguments_of(const Graph& graph, const Graph
                             .stride = buffer.stride,
                             .offset = buffer.offset,
                             .storage = buffer.storage};
-    const std::optional<BufferId> known = given.find(buffer.name);
-    if (known && given.buffers[static_cast<size_t>(*known)].dtype != buffer.dtype) {
-      const Buffer& words = given.buffers[static_cast<size_t>(*known)];
-      SPYRE_ASSIGN_OR_RETURN(argument.layout, word_layout(words));
-      argument.dtype = words.dtype;
-      argument.size = words.size;
-      argument.stride = words.stride;
-      argument.offset = words.offset;
-      argument.storage = words.storage;
-    }
     argument.role = buffer.is_input ? KernelArgument::Role::kInput
                     : buffer.fill   ? KernelArgument::Role::kConstant
                                     : KernelArgument::Role::kOutput;
@@ -105,24 +93,6 @@ Result<std::vector<KernelArgument>> arguments_of(const Graph& graph, const Graph
     arguments.push_back(std::move(argument));
   }
   return arguments;
-}
-
-// The artifact, too, speaks of tensors as the caller knows them.
-void describe_arguments(const std::vector<KernelArgument>& arguments, Kernel& kernel) {
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const KernelArgument& known = arguments[i];
-    LaunchArgument& launch = kernel.arguments[i];
-    launch.dtype = to_string(known.dtype);
-    launch.shape.assign(known.size.begin(), known.size.end());
-    launch.stride.clear();
-    if (known.stride != contiguous_strides(known.size)) launch.stride = known.stride;
-    launch.offset = known.offset;
-    launch.storage = known.storage;
-    launch.device_size = known.layout.device_size;
-    launch.stride_map = known.layout.stride_map;
-    launch.format = known.layout.device_dtype;
-    launch.arrangement = known.layout.element_arrangement;
-  }
 }
 
 // An input that no node touches never met a layout pass that would ask for its layout.
@@ -184,16 +154,14 @@ Result<CompileOptions> CompileOptions::from_environment() {
 Result<CompiledGraph> compile(Graph graph, const CompileOptions& options, PassLog& log) {
   CompiledGraph compiled;
   compiled.options = options;
-  const Graph given = graph;
   for (Node& node : graph.nodes) node.bundle = 0;  // decided by us
   SPYRE_TRY(check_sizes(graph));
   SPYRE_TRY(optimize(graph, options, log, compiled));
   SPYRE_TRY(complete_layouts(graph));
   const std::vector<BundlePart> parts = parts_of(graph);
-  SPYRE_ASSIGN_OR_RETURN(compiled.arguments, arguments_of(graph, given));
+  compiled.arguments = arguments_of(graph);
   SPYRE_TRY(log.time("write-bundle", [&]() -> Status {
     SPYRE_ASSIGN_OR_RETURN(compiled.kernel, lower_to_kernel(graph));
-    describe_arguments(compiled.arguments, compiled.kernel);
     Result<Bundle> bundle = write_bundle(compiled.kernel, {.parts = parts});
     if (!bundle.ok()) return with_node(bundle.error(), graph, compiled.kernel);
     compiled.bundle = std::move(bundle).value();
