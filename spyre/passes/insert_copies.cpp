@@ -47,9 +47,8 @@ class CopyInserter {
     if (graph_.buffers[id].fill) {
       access.buffer = constant_in(access.buffer, as);
     } else if (as != choice_.layout[id]) {
+      access.index = access.index + Expr::constant(-graph_.buffers[id].offset);
       access.buffer = copy_in(access.buffer, as);
-      const int64_t start = graph_.buffers[static_cast<size_t>(access.buffer)].offset;
-      access.index = access.index + Expr::constant(start - graph_.buffers[id].offset);
     }
   }
 
@@ -99,10 +98,6 @@ class CopyInserter {
   BufferId copy_lanes(BufferId from, const ConversionStep& step) {
     const LanePermutation& lanes = *step.lanes;
     const BufferId to = add_copy(from, step.to);
-    const Buffer& source = graph_.buffers[static_cast<size_t>(from)];
-    Buffer& copy = graph_.buffers[static_cast<size_t>(to)];
-    copy.offset = source.offset;  // all of a memory is copied, of a view too
-    copy.storage = source.offset != 0 ? source.reach() : source.storage;
     std::vector<BufferId> known(lanes.graph.buffers.size());
     for (size_t i = 0; i < known.size(); ++i) {
       Buffer buffer = lanes.graph.buffers[i];

@@ -107,16 +107,16 @@ bool multiplies_wide(const Graph& graph) {
 // Orders of elements that are not the standard one: those that conversions make, here or before an input
 // came.
 struct Orders {
-  bool widened = false, woven = false;
+  bool widened = false, interleaved = false;
 };
 Orders orders_in(const Graph& graph, const std::set<std::string>& ops, LaneMoves moves) {
   const bool narrows = ops.contains("fp32todl16"),
              widens = ops.contains("dl16tofp32") || multiplies_wide(graph);
-  Orders orders{.widened = widens || narrows, .woven = narrows || moves.interleave};
+  Orders orders{.widened = widens || narrows, .interleaved = narrows || moves.interleave};
   for (const Buffer& buffer : graph.buffers) {
     if (!buffer.is_input || !buffer.layout) continue;
     orders.widened |= buffer.layout->element_arrangement == ElementArrangement::DL16_TO_FP32;
-    orders.woven |= buffer.layout->element_arrangement == ElementArrangement::FP32_TO_DL16;
+    orders.interleaved |= buffer.layout->element_arrangement == ElementArrangement::FP32_TO_DL16;
   }
   return orders;
 }
@@ -126,7 +126,7 @@ std::vector<ElementArrangement> arrangements(DataFormat format, Orders orders) {
   using enum ElementArrangement;
   std::vector<ElementArrangement> result = {STANDARD};
   if (orders.widened && format == DataFormat::IEEE_FP32) result.push_back(DL16_TO_FP32);
-  if (orders.woven && format == DataFormat::SEN169_FP16) result.push_back(FP32_TO_DL16);
+  if (orders.interleaved && format == DataFormat::SEN169_FP16) result.push_back(FP32_TO_DL16);
   return result;
 }
 
@@ -201,7 +201,7 @@ DeviceLayout with_lane_dimension(const DeviceLayout& layout) {
   return result;
 }
 
-std::optional<DeviceLayout> with_woven_rows(const DeviceLayout& layout, int64_t stride) {
+std::optional<DeviceLayout> with_interleaved_rows(const DeviceLayout& layout, int64_t stride) {
   const bool turned =
       layout.element_arrangement == ElementArrangement::STANDARD && layout.stride_map.back() != stride;
   if (!turned) return std::nullopt;

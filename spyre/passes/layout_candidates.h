@@ -48,6 +48,6 @@ DeviceLayout with_lane_dimension(const DeviceLayout& layout);
 ///
 ///     device_size [2, 128, 64]   stride_map [64, 1, 128]   ->   [2, 2, 8, 2, 4, 64]   [64, 64, 4, 32, 1,
 ///     128]
-std::optional<DeviceLayout> with_woven_rows(const DeviceLayout& layout, int64_t stride);
+std::optional<DeviceLayout> with_interleaved_rows(const DeviceLayout& layout, int64_t stride);
 
 }  // namespace spyre

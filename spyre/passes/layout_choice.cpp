@@ -23,9 +23,8 @@ struct Reading {
 // More than the bytes of any graph: chosen only where nothing else is possible, and inputs are no better.
 constexpr int64_t kLastResort = int64_t{1} << 48;
 
-// Whether sticks of 32-bit elements run along another dimension than the innermost one. The card turns sticks of 16-bit
-// elements only, and sees a 32-bit element as two of them only where those are neighbours (move_half_words.h): nobody could
-// read such a result beside another tensor.
+// Whether sticks of 32-bit elements run along another dimension than the innermost one. The card restickifies 16-bit
+// elements only: who reads such a result beside another tensor has to permute its lanes first (permute_lanes.h).
 bool cannot_be_turned(const Buffer& buffer, const DeviceLayout& layout) {
   if (elems_per_stick(layout.device_dtype) >= elems_per_stick(DataFormat::SEN169_FP16)) return false;
   for (size_t d = 0; d < buffer.size.size(); ++d) {

@@ -70,7 +70,7 @@ class Conversions::States {
     }
     for (const int64_t stride : interleaved) {
       for (const DeviceLayout& layout : candidates) {
-        if (std::optional<DeviceLayout> rows = with_woven_rows(layout, stride))
+        if (std::optional<DeviceLayout> rows = with_interleaved_rows(layout, stride))
           layouts_.push_back(std::move(*rows));
       }
     }
@@ -172,8 +172,10 @@ class Conversions::States {
       const bool words = layouts_[from].device_dtype != DataFormat::SEN169_FP16;
       const bool allowed = words ? moves_.words : moves_.interleave || !interleaves(from, to);
       if (!allowed || from >= count_ || to >= count_) return std::nullopt;
+      // An input has its real layout first, of all its storage.
+      const PartOf part = from == 0 && graph_.is_given(buffer_) ? PartOf::kMemory : PartOf::kItself;
       std::optional<LanePermutation> lanes =
-          permute_lanes(graph_.buffers[static_cast<size_t>(buffer_)], layouts_[from], layouts_[to]);
+          permute_lanes(graph_.buffers[static_cast<size_t>(buffer_)], layouts_[from], layouts_[to], part);
       if (!lanes) return std::nullopt;
       const int64_t bytes = lanes->bytes;
       return Edge{bytes, std::make_shared<const LanePermutation>(std::move(*lanes))};

@@ -20,6 +20,7 @@ constexpr int64_t kStickLanes = 64;  // of 16 bits, in a stick
 // A dimension of a buffer, by what a step along it means on the host: two layouts of one buffer agree on these.
 struct StickAxis {
   int64_t stride, extent;
+  int64_t start = 0;  // where a view begins
   friend auto operator<=>(const StickAxis&, const StickAxis&) = default;
 };
 
@@ -32,7 +33,7 @@ struct RowSticks {
   int64_t lanes_each = 1;        // 16-bit lanes of an element
 };
 
-std::optional<RowSticks> sticks_of(const Buffer& buffer, const DeviceLayout& layout) {
+std::optional<RowSticks> sticks_of(int64_t reach, const DeviceLayout& layout) {
   const int64_t in_stick = elems_per_stick(layout.device_dtype), along = layout.stride_map.back();
   if ((in_stick != kStickLanes && in_stick != kStickLanes / 2) || layout.device_size.back() != in_stick ||
       along == 0)
@@ -49,12 +50,40 @@ std::optional<RowSticks> sticks_of(const Buffer& buffer, const DeviceLayout& lay
   }
   if (along < 0) return sticks;
   // A row ends with its sticks, with the buffer, or where the next row begins.
-  int64_t length = std::min(sticks.tiles * in_stick, ceil_div(buffer.reach(), along));
+  int64_t length = std::min(sticks.tiles * in_stick, ceil_div(reach, along));
   for (const StickAxis& axis : sticks.outer) {
+    if (axis.stride == along) return std::nullopt;
     if (axis.stride > along) length = std::min(length, axis.stride / along);
   }
   sticks.row = StickAxis{along, length};
   return sticks;
+}
+
+std::vector<StickAxis*> axes_of(RowSticks& sticks) {
+  std::vector<StickAxis*> axes;
+  for (StickAxis& axis : sticks.outer) axes.push_back(&axis);
+  if (sticks.row) axes.push_back(&*sticks.row);
+  std::sort(axes.begin(), axes.end(),
+            [](const StickAxis* a, const StickAxis* b) { return a->stride > b->stride; });
+  return axes;
+}
+
+// Of a memory that is more than the buffer, the part that is the buffer: it starts `offset` elements into the memory, and is
+// as long as another layout of it says. False: it is no such part.
+bool restrict_to(RowSticks& memory, int64_t offset, RowSticks other) {
+  const std::vector<StickAxis*> wanted = axes_of(other);
+  size_t found = 0;
+  for (StickAxis* axis : axes_of(memory)) {
+    axis->start = offset / axis->stride;
+    offset %= axis->stride;
+    const auto same = std::find_if(wanted.begin(), wanted.end(),
+                                   [&](const StickAxis* w) { return w->stride == axis->stride; });
+    const int64_t extent = same == wanted.end() ? 1 : (*same)->extent;
+    if (axis->start + extent > axis->extent) return false;
+    axis->extent = extent;
+    found += same == wanted.end() ? 0 : 1;
+  }
+  return offset == 0 && found == wanted.size();
 }
 
 // The digits of an index, the slowest first. Names say which axis, or which part of a row.
@@ -82,7 +111,8 @@ int64_t positions_of(const IndexDigits& digits) {
 
 Expr row_major_index(const IndexDigits& digits) {
   Expr index;
-  for (const Loop& digit : digits) index = digit.extent * index + Expr::symbol(digit.name);
+  for (const Loop& digit : digits)
+    index = digit.extent * index + (digit.extent > 1 ? Expr::symbol(digit.name) : Expr());
   return index;
 }
 
@@ -95,8 +125,8 @@ struct Side {
 
 const Loop kHalfWord{.name = "w", .extent = 2};
 
-// RowSticks along other dimensions: rows are as long as they are, and an element's half-words go with it.
-std::optional<Side> side_along_row(const RowSticks& sticks) {
+// Sticks along other dimensions: rows are as long as they are, and an element's half-words go with it.
+Side side_along_row(const RowSticks& sticks) {
   Side side{&sticks, axis_digits(sticks.outer), {}, 0};
   if (sticks.row) side.row.push_back(axis_digit(*sticks.row));
   if (sticks.lanes_each == 2) side.row.push_back(kHalfWord);
@@ -104,7 +134,7 @@ std::optional<Side> side_along_row(const RowSticks& sticks) {
   return side;
 }
 
-// RowSticks along the same dimension: whole sticks, because what lies behind the end of a row is interleaved with it.
+// Sticks along the same dimension: whole sticks, because what lies behind the end of a row is interleaved with it.
 std::optional<Side> side_in_order(const RowSticks& sticks, int64_t sticks_of_64) {
   using enum ElementArrangement;
   const ElementArrangement order = sticks.layout.element_arrangement;
@@ -152,9 +182,14 @@ Buffer lanes_of(const Side& side) {
   return view;
 }
 
-Expr index_in(const Buffer& view, const IndexDigits& outer, const Loop& lane) {
-  Expr index = Expr::symbol(lane.name);
-  for (size_t i = 0; i < outer.size(); ++i) index = index + view.stride[i] * Expr::symbol(outer[i].name);
+Expr index_in(const Buffer& view, const Side& side, const Loop& lane) {
+  const RowSticks& sticks = *side.sticks;
+  const int64_t first = sticks.row ? sticks.lanes_each * sticks.row->start : 0;
+  Expr index = Expr::symbol(lane.name) + Expr::constant(first);
+  for (size_t i = 0; i < side.outer.size(); ++i) {
+    index = index + Expr::constant(view.stride[i] * sticks.outer[i].start);
+    if (side.outer[i].extent > 1) index = index + view.stride[i] * Expr::symbol(side.outer[i].name);
+  }
   return index;
 }
 
@@ -168,6 +203,7 @@ BufferId add_rows(Graph& graph, const std::string& name, const Side& side) {
 }
 
 void append_copy(Graph& graph, IndexDigits loops, const Access& from, const Access& to) {
+  std::erase_if(loops, [](const Loop& loop) { return loop.extent == 1; });
   Node node{.name = graph.buffers[static_cast<size_t>(to.buffer)].name, .loops = std::move(loops)};
   set_device_op(graph, node, {.op = "identity", .inputs = {from}, .output = to}, HostType::kFloat16);
   graph.nodes.push_back(std::move(node));
@@ -186,31 +222,23 @@ Graph copies_between(const Side& from, const Side& to) {
     return row_major_index(followed_by(side.outer, {lane(positions_of(side.row))}));
   };
   const Loop read = lane(from.lanes), written = lane(std::min(to.lanes, positions_of(to.row)));
-  append_copy(graph, followed_by(from.outer, {read}), {source, index_in(given, from.outer, read)},
+  append_copy(graph, followed_by(from.outer, {read}), {source, index_in(given, from, read)},
               {t, whole(from)});
   const IndexDigits in_order = followed_by(to.outer, to.row);
   append_copy(graph, in_order, {t, row_major_index(followed_by(from.outer, from.row))},
               {u, row_major_index(in_order)});
   append_copy(graph, followed_by(to.outer, {written}), {u, whole(to)},
-              {target, index_in(wanted, to.outer, written)});
+              {target, index_in(wanted, to, written)});
   return graph;
-}
-
-std::vector<StickAxis> sorted_axes(const RowSticks& sticks, bool with_row) {
-  std::vector<StickAxis> axes = sticks.outer;
-  if (with_row && sticks.row) axes.push_back(*sticks.row);
-  std::sort(axes.begin(), axes.end());
-  return axes;
 }
 
 std::optional<Graph> graph_between(const RowSticks& from, const RowSticks& to) {
   using enum ElementArrangement;
   const bool same_order = from.layout.element_arrangement == to.layout.element_arrangement;
   if (from.row && to.row && from.row->stride == to.row->stride) {
-    if (same_order || sorted_axes(from, false) != sorted_axes(to, false)) return std::nullopt;
     // All that is read was written: a lane has to come from somewhere.
     const int64_t lanes = from.tiles * kStickLanes, unit = from.lanes_each * kStickLanes;
-    if (lanes % unit != 0 || to.tiles > from.tiles) return std::nullopt;
+    if (same_order || from.row->start != 0 || lanes % unit != 0 || to.tiles > from.tiles) return std::nullopt;
     const std::optional<Side> one = side_in_order(from, lanes / unit),
                               other = side_in_order(to, lanes / unit);
     if (!one || !other) return std::nullopt;
@@ -218,17 +246,20 @@ std::optional<Graph> graph_between(const RowSticks& from, const RowSticks& to) {
   }
   const bool words = from.lanes_each == 2;  // of 16-bit elements one restickify does it
   if (!words || !same_order || from.layout.element_arrangement != STANDARD) return std::nullopt;
-  if (sorted_axes(from, true) != sorted_axes(to, true)) return std::nullopt;
-  return copies_between(*side_along_row(from), *side_along_row(to));
+  return copies_between(side_along_row(from), side_along_row(to));
 }
 
 }  // namespace
 
 std::optional<LanePermutation> permute_lanes(const Buffer& buffer, const DeviceLayout& from,
-                                             const DeviceLayout& to) {
+                                             const DeviceLayout& to, PartOf part) {
   if (from.device_dtype != to.device_dtype) return std::nullopt;
-  const std::optional<RowSticks> one = sticks_of(buffer, from), other = sticks_of(buffer, to);
-  if (!one || !other) return std::nullopt;
+  Buffer alone = buffer;
+  if (buffer.is_input) alone.offset = alone.storage = 0;
+  const bool memory = part == PartOf::kMemory;
+  std::optional<RowSticks> one = sticks_of(memory ? buffer.reach() : alone.reach(), from),
+                           other = sticks_of(alone.reach(), to);
+  if (!one || !other || !restrict_to(*one, memory ? buffer.offset : 0, *other)) return std::nullopt;
   std::optional<Graph> graph = graph_between(*one, *other);
   if (!graph) return std::nullopt;
   LanePermutation found{.from = 0, .to = 1};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "spyre/base/result.h"
@@ -37,10 +38,13 @@ struct LanePermutation {
   int64_t bytes = 0;
 };
 
+/// Whose layout the first one is: that of a memory of which the buffer is a part (an input that is a view), or of the buffer.
+enum class PartOf : uint8_t { kMemory, kItself };
+
 /// From one layout of a buffer to another. None where they do not tell the same dimensions apart, hold something else than
 /// 16 or 32 bits, or differ by more than one such step: their sticks run along different dimensions *or* order their lanes
 /// differently.
 std::optional<LanePermutation> permute_lanes(const Buffer& buffer, const DeviceLayout& from,
-                                             const DeviceLayout& to);
+                                             const DeviceLayout& to, PartOf part);
 
 }  // namespace spyre
