@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "spyre/driver/pass.h"
 #include "spyre/opspec/lower.h"
@@ -13,7 +14,6 @@
 #include "spyre/passes/divide_work.h"
 #include "spyre/passes/eliminate_dead_code.h"
 #include "spyre/passes/expand_calls.h"
-#include "spyre/passes/move_halves.h"
 #include "spyre/passes/pad_contractions.h"
 #include "spyre/passes/peel_indices.h"
 #include "spyre/passes/plan_pool.h"
@@ -171,8 +171,7 @@ Status optimize(Graph& graph, const CompileOptions& options, PassLog& log, Compi
   return Status();
 }
 
-// As the caller knows them: `given` is the graph that was asked for, which may call two halves one word.
-Result<std::vector<KernelArgument>> arguments_of(const Graph& graph, const Graph& given) {
+std::vector<KernelArgument> arguments_of(const Graph& graph) {
   std::vector<KernelArgument> arguments;
   for (const BufferId id : launch_buffers(graph)) {
     const Buffer& buffer = graph.buffers[static_cast<size_t>(id)];
@@ -183,16 +182,6 @@ Result<std::vector<KernelArgument>> arguments_of(const Graph& graph, const Graph
                             .stride = buffer.stride,
                             .offset = buffer.offset,
                             .storage = buffer.storage};
-    const std::optional<BufferId> known = given.find(buffer.name);
-    if (known && given.buffers[static_cast<size_t>(*known)].dtype != buffer.dtype) {
-      const Buffer& words = given.buffers[static_cast<size_t>(*known)];
-      SPYRE_ASSIGN_OR_RETURN(argument.layout, word_layout(words));
-      argument.dtype = words.dtype;
-      argument.size = words.size;
-      argument.stride = words.stride;
-      argument.offset = words.offset;
-      argument.storage = words.storage;
-    }
     argument.role = buffer.is_input ? KernelArgument::Role::kInput
                     : buffer.fill   ? KernelArgument::Role::kConstant
                                     : KernelArgument::Role::kOutput;
@@ -200,24 +189,6 @@ Result<std::vector<KernelArgument>> arguments_of(const Graph& graph, const Graph
     arguments.push_back(std::move(argument));
   }
   return arguments;
-}
-
-// The artifact, too, speaks of tensors as the caller knows them.
-void describe_arguments(const std::vector<KernelArgument>& arguments, Kernel& kernel) {
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const KernelArgument& known = arguments[i];
-    LaunchArgument& launch = kernel.arguments[i];
-    launch.dtype = to_string(known.dtype);
-    launch.shape.assign(known.size.begin(), known.size.end());
-    launch.stride.clear();
-    if (known.stride != contiguous_strides(known.size)) launch.stride = known.stride;
-    launch.offset = known.offset;
-    launch.storage = known.storage;
-    launch.device_size = known.layout.device_size;
-    launch.stride_map = known.layout.stride_map;
-    launch.format = known.layout.device_dtype;
-    launch.arrangement = known.layout.element_arrangement;
-  }
 }
 
 // An input that no node touches never met a layout pass that would ask for its layout.
@@ -231,15 +202,13 @@ Status complete_layouts(Graph& graph) {
 }
 
 // A refusal of the code generator with the node it is about: the kernel's body has one item per node.
-Error with_node(Error error, const Graph& graph, const Graph& given) {
+Error with_node(Error error, const Graph& graph, const std::set<std::string>& written) {
   if (!error.item) return error;
   const auto refused = graph.nodes.begin() + static_cast<std::ptrdiff_t>(*error.item);
   error.message = fmt::format("codegen: node '{}': {}", refused->name, error.message);
   // A copy that a pass made comes before the node that it was made for.
-  const auto known = std::find_if(refused, graph.nodes.end(), [&](const Node& node) {
-    return std::any_of(given.nodes.begin(), given.nodes.end(),
-                       [&](const Node& written) { return written.name == origin_of(node).name; });
-  });
+  const auto known = std::find_if(refused, graph.nodes.end(),
+                                  [&](const Node& node) { return written.contains(origin_of(node).name); });
   return std::move(error).about(origin_of(known == graph.nodes.end() ? *refused : *known));
 }
 
@@ -286,18 +255,20 @@ Result<CompileOptions> CompileOptions::from_settings(const SettingValues& settin
 Result<CompiledGraph> compile(Graph graph, const CompileOptions& options, PassLog& log) {
   CompiledGraph compiled;
   compiled.options = options;
-  const Graph given = graph;
-  for (Node& node : graph.nodes) node.bundle = 0;  // decided by us
+  std::set<std::string> written;  // names of nodes as whoever wrote the graph knows them
+  for (Node& node : graph.nodes) {
+    node.bundle = 0;  // decided by us
+    written.insert(node.name);
+  }
   SPYRE_TRY(check_sizes(graph));
   SPYRE_TRY(optimize(graph, options, log, compiled));
   SPYRE_TRY(complete_layouts(graph));
   const std::vector<BundlePart> parts = parts_of(graph);
-  SPYRE_ASSIGN_OR_RETURN(compiled.arguments, arguments_of(graph, given));
+  compiled.arguments = arguments_of(graph);
   SPYRE_TRY(log.time("write-bundle", [&]() -> Status {
     SPYRE_ASSIGN_OR_RETURN(compiled.kernel, lower_to_kernel(graph));
-    describe_arguments(compiled.arguments, compiled.kernel);
     Result<Bundle> bundle = write_bundle(compiled.kernel, {.parts = parts});
-    if (!bundle.ok()) return with_node(bundle.error(), graph, given);
+    if (!bundle.ok()) return with_node(bundle.error(), graph, written);
     compiled.bundle = std::move(bundle).value();
     if (parts.size() > 1) compiled.caller_pool = Bytes(compiled.kernel.pool_bytes);
     return Status();

@@ -52,7 +52,17 @@ bool Graph::is_result(BufferId id) const {
   return std::find(results.begin(), results.end(), id) != results.end();
 }
 
+BufferId Graph::owner(BufferId id) const {
+  const BufferId named = buffers[static_cast<size_t>(id)].memory_of;
+  return named < 0 ? id : owner(named);
+}
+
+bool Graph::is_given(BufferId id) const {
+  return buffers[static_cast<size_t>(owner(id))].is_input;
+}
+
 bool Graph::is_local(BufferId id) const {
+  id = owner(id);
   const Buffer& buffer = buffers[static_cast<size_t>(id)];
   return !buffer.is_input && !buffer.fill && !is_result(id);
 }

@@ -73,6 +73,9 @@ struct Buffer {
   std::optional<Fill> fill;            ///< a constant, made before the first launch
   std::optional<DeviceLayout> layout;  ///< of the whole buffer; none until a pass has chosen
   std::optional<BufferPlace> place;
+  /// The buffer, earlier in the graph, whose memory this one names a second time: the same sticks, seen as other elements,
+  /// as the two half-words of a 32-bit value are 16-bit ones. -1: it has memory of its own.
+  BufferId memory_of = -1;
 
   int64_t elements() const;
   /// From the first element to one past the last, of the whole storage.
@@ -146,8 +149,12 @@ struct Graph {
   /// Adds a buffer under this name, or under the name with a number when it is taken.
   BufferId add_buffer(Buffer buffer);
   bool is_result(BufferId id) const;
-  /// Neither input nor result nor constant: it lives only inside this graph.
+  /// The buffer that has the memory of this one: itself, unless it is a second name.
+  BufferId owner(BufferId id) const;
+  /// Neither input nor result nor constant, nor a second name of one: it lives only inside this graph.
   bool is_local(BufferId id) const;
+  /// Whether its memory is there before the first node runs: an input, or a second name of one.
+  bool is_given(BufferId id) const;
 
   friend bool operator==(const Graph&, const Graph&) = default;
 };

@@ -61,8 +61,7 @@ class StickRules {
     const DeviceLayout& layout = *output_layout();
     const int64_t lane_stride = layout.stride_map.back();
     const Buffer& buffer = graph_.buffers[static_cast<size_t>(op_.op.output.buffer)];
-    int64_t length =
-        std::min((buffer.reach() + lane_stride - 1) / lane_stride, dense_run(buffer, lane_stride));
+    int64_t length = std::min((buffer.reach() + lane_stride - 1) / lane_stride, dense_run(lane_stride));
     for (size_t d = 0; d + 1 < layout.stride_map.size(); ++d) {
       const int64_t stride = layout.stride_map[d];
       const bool tile = stride == lane_stride * layout.device_size.back();
@@ -93,9 +92,10 @@ class StickRules {
   }
 
   // How many elements `step` apart follow each other before a gap in which nothing of the buffer lies.
-  static int64_t dense_run(const Buffer& buffer, int64_t step) {
+  int64_t dense_run(int64_t step) const {
     constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
-    if (buffer.is_input) return kUnknown;  // part of a storage that others use
+    const Buffer& buffer = graph_.buffers[static_cast<size_t>(op_.op.output.buffer)];
+    if (graph_.is_given(op_.op.output.buffer)) return kUnknown;  // part of a storage that others use
     int64_t end = step;
     for (size_t count = 0; count < buffer.size.size(); ++count) {
       for (size_t d = 0; d < buffer.size.size(); ++d) {

@@ -119,6 +119,14 @@ Status Parser::buffer(bool is_input) {
     } else if (lex_.take("storage")) {
       SPYRE_TRY(lex_.expect("="));
       SPYRE_ASSIGN_OR_RETURN(buffer.storage, lex_.integer("a number of elements"));
+    } else if (lex_.take("memory_of")) {
+      SPYRE_TRY(lex_.expect("="));
+      SPYRE_ASSIGN_OR_RETURN(const std::string owner, lex_.word("the name of a buffer"));
+      const auto known = ids_.find(owner);
+      if (known == ids_.end())
+        return lex_.error_here(
+            fmt::format("'{}' names the memory of '{}', which is no buffer before it", buffer.name, owner));
+      buffer.memory_of = known->second;
     } else if (lex_.take("layout")) {
       SPYRE_TRY(lex_.expect("="));
       SPYRE_ASSIGN_OR_RETURN(buffer.layout, layout());

@@ -20,12 +20,14 @@ std::string layout_text(const DeviceLayout& layout) {
                      to_string(layout.element_arrangement));
 }
 
-std::string buffer_text(const Buffer& buffer) {
+std::string buffer_text(const Graph& graph, const Buffer& buffer) {
   std::string text =
       fmt::format("  {} {} : {}[{}] stride=[{}]", buffer.is_input ? "input" : "buffer", buffer.name,
                   to_string(buffer.dtype), fmt::join(buffer.size, ", "), fmt::join(buffer.stride, ", "));
   if (buffer.offset != 0) text += fmt::format(" offset={}", buffer.offset);
   if (buffer.storage != 0) text += fmt::format(" storage={}", buffer.storage);
+  if (buffer.memory_of >= 0)
+    text += fmt::format(" memory_of={}", graph.buffers[static_cast<size_t>(buffer.memory_of)].name);
   if (buffer.fill) {
     text += fmt::format(" fill=({}, {})", number_text(buffer.fill->start), number_text(buffer.fill->step));
   }
@@ -193,7 +195,7 @@ std::string node_text(const Graph& graph, const Node& node) {
 
 std::string to_text(const Graph& graph) {
   std::string text = fmt::format("graph {} {{\n", graph.name);
-  for (const Buffer& buffer : graph.buffers) text += buffer_text(buffer);
+  for (const Buffer& buffer : graph.buffers) text += buffer_text(graph, buffer);
   for (const Node& node : graph.nodes) text += node_text(graph, node);
   std::vector<std::string_view> results;
   for (const BufferId id : graph.results) results.push_back(graph.buffers[static_cast<size_t>(id)].name);

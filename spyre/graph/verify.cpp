@@ -47,7 +47,7 @@ Status NodeRules::check() {
     }
   }
   SPYRE_TRY(index(node_.target_index, node_.target, "store"));
-  written_.insert(node_.target);
+  written_.insert(graph_.owner(node_.target));
   return Status();
 }
 
@@ -55,9 +55,11 @@ Status NodeRules::body() {
   bool reduced = false;
   for (const Instruction& instruction : node_.body) {
     if (instruction.is_load()) {
-      const Buffer& source = buffer(instruction.buffer);
-      if (!source.is_input && !source.fill && !written_.contains(instruction.buffer)) {
-        return refuse(fmt::format("reads '{}' before anything is written there", source.name));
+      const BufferId owner = graph_.owner(instruction.buffer);
+      const Buffer& source = buffer(owner);
+      if (!source.is_input && !source.fill && !written_.contains(owner)) {
+        return refuse(
+            fmt::format("reads '{}' before anything is written there", buffer(instruction.buffer).name));
       }
       SPYRE_TRY(index(instruction.index, instruction.buffer, "load"));
     }
@@ -88,7 +90,7 @@ Status NodeRules::index(const Expr& index, BufferId id, std::string_view verb) {
   }
   const IndexRange range = range_of(index, node_.loops);
   // An input may be a view into a larger storage; only its own buffer is bounded.
-  const bool past_end = !buffer(id).is_input && range.high >= buffer(id).reach();
+  const bool past_end = !graph_.is_given(id) && range.high >= buffer(id).reach();
   if (range.low < 0 || past_end) {
     return refuse(fmt::format("{} of '{}' reaches elements {} to {}, the buffer has {}", verb,
                               buffer(id).name, range.low, range.high, buffer(id).reach()));

@@ -23,6 +23,13 @@ bool whole_storage(const Buffer& buffer) {
   return buffer.offset == 0 && (buffer.storage == 0 || buffer.storage == buffer.elements());
 }
 
+// Whether nodes know its memory as different elements: what a core holds of it then depends on the name.
+bool has_two_names(const Graph& graph, BufferId id) {
+  const auto names_it = [&](const Buffer& buffer) { return buffer.memory_of == id; };
+  return graph.buffers[static_cast<size_t>(id)].memory_of >= 0 ||
+         std::any_of(graph.buffers.begin(), graph.buffers.end(), names_it);
+}
+
 }  // namespace
 
 std::string ineligible_buffer(const Graph& graph, const GraphAccess& access, MoveSet moves, BufferId id) {
@@ -33,6 +40,7 @@ std::string ineligible_buffer(const Graph& graph, const GraphAccess& access, Mov
   if (touches.empty()) return "not touched";
   if (buffer.elements() == 0) return "empty tensor";
   if (buffer.fill) return "constant";
+  if (has_two_names(graph, id)) return "two names";
   if (buffer.is_input && writes > 0) return "mutation target";
   if (buffer.is_input && !moves.allows(Move::kCopyIn)) return "graph input";
   if (buffer.is_input && !whole_storage(buffer)) return "partial or offset access";
@@ -40,7 +48,7 @@ std::string ineligible_buffer(const Graph& graph, const GraphAccess& access, Mov
   if (graph.is_result(id) && !moves.allows(Move::kCopyOut)) return "graph output";
   for (const BufferTouch& touch : touches) {
     if (access.ops[touch.node].access.indices.empty()) {
-      return fmt::format("turned from a woven stick by '{}'", graph.nodes[touch.node].name);
+      return fmt::format("restickified from interleaved lanes by '{}'", graph.nodes[touch.node].name);
     }
     if (!touch.writes) continue;
     if (std::string reason = ineligible_touch(graph, access, moves, touch); !reason.empty()) return reason;

@@ -12,7 +12,8 @@
 ///   mutation target | graph input | graph output               the caller's memory is where it must be; the last two only
 ///                                                              where no copy may be made, or nobody reads the result
 ///   index tensor or indirectly accessed                        where it is touched is known only at run time
-///   turned from a woven stick                                  what a node with joined loops touches has no host index
+///   two names                                                  nodes see its memory as different elements
+///   restickified from interleaved lanes                        what a node with joined loops touches has no host index
 ///   padding left by restickify                                 a turned dimension ends inside a stick
 ///   read by restickify                                         turning parts of sticks reads across cores
 ///   partial or offset access                                   one LX address stands for the whole part of a core

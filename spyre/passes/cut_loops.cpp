@@ -21,7 +21,7 @@ Status cut_loops(Graph& graph) {
     const Result<NormalOp> normal = normalize_op(graph, node, operand_layouts(graph, node));
     if (!normal.ok()) return with_origin(normal.error(), node);
     const NormalAccess& access = normal.value().access;
-    if (access.indices.empty()) continue;  // a woven stick: cut wherever it is needed
+    if (access.indices.empty()) continue;  // interleaved lanes: cut wherever it is needed
     DeviceOp op = normal.value().op;
     size_t operand = 0;
     for (auto& [name, index] : op.indices) index.index = access.indices[operand++];

@@ -1,4 +1,4 @@
-#include "spyre/passes/move_halves.h"
+#include "spyre/passes/move_half_words.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,6 @@
 #include <set>
 
 #include "spyre/graph/device_op.h"
-#include "spyre/passes/order_halves.h"
 
 namespace spyre {
 namespace {
@@ -257,17 +256,20 @@ class Halver {
   std::map<BufferId, BufferId> collected_;  // by result
 };
 
-bool is_written(const Graph& graph, BufferId id) {
-  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
-                     [&](const Node& node) { return node.target == id; });
-}
-
-void read_instead(Graph& graph, BufferId id, BufferId other) {
-  for (Node& node : graph.nodes) {
+// The memory of an argument keeps the name its caller knows; the copies see it under a second one.
+void name_twice(Graph& half_words, const Graph& words, BufferId id, const DeviceLayout& layout) {
+  Buffer second = half_words.buffers[static_cast<size_t>(id)];
+  second.name += "_half_words";
+  second.is_input = false;
+  second.memory_of = id;
+  half_words.buffers[static_cast<size_t>(id)] = words.buffers[static_cast<size_t>(id)];
+  half_words.buffers[static_cast<size_t>(id)].layout = layout;
+  const BufferId other = half_words.add_buffer(std::move(second));
+  for (Node& node : half_words.nodes) {
     DeviceOp op = device_op(node);
-    if (op.inputs[0].buffer != id) continue;
-    op.inputs[0].buffer = other;
-    set_device_op(graph, node, op, HostType::kFloat16);
+    for (Access& input : op.inputs) input.buffer = input.buffer == id ? other : input.buffer;
+    op.output.buffer = op.output.buffer == id ? other : op.output.buffer;
+    set_device_op(half_words, node, op, HostType::kFloat16);
   }
 }
 
@@ -278,7 +280,7 @@ Result<DeviceLayout> word_layout(const Buffer& buffer) {
   return DeviceLayout::standard(buffer.size, info_of(buffer.dtype).device_format);
 }
 
-std::optional<Graph> in_halves(const Graph& graph) {
+std::optional<Graph> in_half_words(const Graph& graph) {
   const auto moves = [&](const Node& node) { return is_move(graph, node); };
   if (graph.nodes.empty() || !std::all_of(graph.nodes.begin(), graph.nodes.end(), moves)) return std::nullopt;
   std::set<BufferId> moved;
@@ -287,30 +289,23 @@ std::optional<Graph> in_halves(const Graph& graph) {
     moved.insert(op.output.buffer);
     moved.insert(op.inputs[0].buffer);
   }
-  Graph halves = graph;
-  std::vector<Node> first;
+  Graph half_words = graph;
+  std::map<BufferId, DeviceLayout> arguments;
   std::set<BufferId> single;
   for (const BufferId id : moved) {
-    if (!graph.is_local(id) && !halves.buffers[static_cast<size_t>(id)].fill) {
-      const Result<DeviceLayout> words = word_layout(halves.buffers[static_cast<size_t>(id)]);
+    Buffer& buffer = half_words.buffers[static_cast<size_t>(id)];
+    if (!graph.is_local(id) && !buffer.fill) {
+      const Result<DeviceLayout> words = word_layout(buffer);
       if (!words.ok()) return std::nullopt;
-      if (!is_written(graph, id)) {
-        if (std::optional<OrderedHalves> order = order_halves(halves, id, words.value())) {
-          read_instead(halves, id, order->ordered);
-          first.insert(first.end(), order->nodes.begin(), order->nodes.end());
-          continue;
-        }
-      }
-      Buffer& buffer = halves.buffers[static_cast<size_t>(id)];
       if (words.value().stride_map.back() < 0) single.insert(id);
       buffer.layout = layout_in_halves(words.value());
       if (!buffer.layout) return std::nullopt;
+      arguments.emplace(id, words.value());
     }
-    Buffer& buffer = halves.buffers[static_cast<size_t>(id)];
     buffer.dtype = HostType::kFloat16;
     buffer.offset *= 2;
     buffer.storage *= 2;
-    if (buffer.fill && buffer.size.empty()) continue;  // zero is zero, in halves too
+    if (buffer.fill && buffer.size.empty()) continue;  // zero is zero, in half-words too
     for (int64_t& stride : buffer.stride) stride *= 2;
     buffer.size.push_back(2);
     buffer.stride.push_back(1);
@@ -321,9 +316,9 @@ std::optional<Graph> in_halves(const Graph& graph) {
       if (moved.contains(access.buffer)) return std::nullopt;
     }
   }
-  Halver(halves, std::move(single)).run();
-  halves.nodes.insert(halves.nodes.begin(), first.begin(), first.end());
-  return halves;
+  Halver(half_words, std::move(single)).run();
+  for (const auto& [id, layout] : arguments) name_twice(half_words, graph, id, layout);
+  return half_words;
 }
 
 }  // namespace spyre
