@@ -13,9 +13,17 @@ set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
+# Eight sources at a time: a first build spends most of its time on headers. Anonymous namespaces of one target are thus
+# one namespace: two of its sources cannot give one name to two things.
+option(SPYRE_UNITY "Compile the sources of a target in groups of eight (OFF: one by one, for small rebuilds and clang-tidy)" ON)
+set(CMAKE_UNITY_BUILD ${SPYRE_UNITY})
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
+
+# Paths below the source folder count as relative, so that several checkouts share what one of them compiled.
 find_program(CCACHE ccache)
 if(CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
 endif()
 
 add_library(spyre_options INTERFACE)
@@ -23,6 +31,8 @@ target_include_directories(spyre_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(spyre_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers -Werror)
 # GCC 12 sees overlaps in std::string concatenation that are not there (GCC bug 105651).
 target_compile_options(spyre_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+# __FILE__ is the path below the source folder, in messages and for ccache.
+target_compile_options(spyre_options INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 if(SPYRE_SANITIZE)
   target_compile_options(spyre_options INTERFACE -fsanitize=${SPYRE_SANITIZE} -fno-sanitize-recover=all
                          -fno-omit-frame-pointer -g)
