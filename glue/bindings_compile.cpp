@@ -7,6 +7,7 @@
 #include "glue/bindings.h"
 #include "glue/compiled_kernel.h"
 #include "glue/error.h"
+#include "spyre/base/json.h"
 #include "spyre/base/log.h"
 #include "spyre/codegen/superdsc/save_bundle.h"
 #include "spyre/driver/explain.h"

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "spyre/base/json.h"
 #include "spyre/graph/device_op.h"
 #include "spyre/passes/cut_bundles.h"
 #include "spyre/passes/scratchpad/plan_cost.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "spyre/base/json.h"
 #include "spyre/passes/co_optimize/trial_plan.h"
 
 namespace spyre {

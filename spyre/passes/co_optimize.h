@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-#include "spyre/base/json.h"
+#include "spyre/base/json_fwd.h"
 #include "spyre/base/result.h"
 #include "spyre/graph/graph.h"
 #include "spyre/passes/plan_scratchpad.h"

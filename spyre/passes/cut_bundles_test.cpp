@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "spyre/base/json.h"
 #include "spyre/passes/plan_scratchpad.h"
 #include "spyre/passes/scratchpad/test_graphs.h"
 

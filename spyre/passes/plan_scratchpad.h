@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "spyre/base/json.h"
+#include "spyre/base/json_fwd.h"
 #include "spyre/base/result.h"
 #include "spyre/base/units.h"
 #include "spyre/graph/graph.h"

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <set>
 
+#include "spyre/base/json.h"
 #include "spyre/passes/reorder/dependences.h"
 #include "spyre/passes/reorder/order_estimate.h"
 #include "spyre/passes/scratchpad/placement_question.h"

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "spyre/base/json.h"
 #include "spyre/device/exec/count_run.h"
 #include "tests/lx/planned_run.h"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "spyre/base/json.h"
 #include "spyre/passes/plan_scratchpad.h"
 #include "spyre/solve/bounds.h"
 
