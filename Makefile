@@ -10,7 +10,7 @@ BUILD := build/editable
 JOBS ?= $(shell nproc)
 SOURCES := $(shell find spyre glue bench tools cmake -type f \( -name '*.cpp' -o -name '*.h' -o -name '*.def' -o -name '*.inc' -o -name 'CMakeLists.txt' -o -name '*.cmake' \) 2>/dev/null) CMakeLists.txt pyproject.toml
 
-.PHONY: help demo test test-full fuzz bench bench-tables build format lint sanitize wheel docs clean
+.PHONY: help demo test test-full fuzz bench bench-tables build format lint tidy sanitize wheel docs clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -23,7 +23,7 @@ demo: build/.package  ## set up, build, and run the main job
 test: build lint  ## set up, build, and run every test that fits in a few minutes
 	@scripts/run_tests.sh $(BUILD) $(PY)
 
-test-full: build lint  ## the same plus long sweeps, random programs and sanitizers
+test-full: build lint tidy  ## the same plus clang-tidy, long sweeps, random programs and sanitizers
 	@SPYRE_TEST_FULL=1 scripts/run_tests.sh $(BUILD) $(PY)
 
 MINUTES ?= 5
@@ -52,8 +52,8 @@ build/.venv: requirements.txt build/.packages
 # The package, and nothing that only tests need.
 build/.package: build/.venv $(SOURCES)
 	@echo "== build (a first build takes some minutes)"
-	$(PY) -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e . \
-	  -C build-dir=$(BUILD) -C build.verbose=false
+	scripts/show_build.sh build/package.log $(PY) -m pip install --verbose --disable-pip-version-check \
+	  --no-build-isolation --no-deps -e . -C build-dir=$(BUILD) -C build.verbose=false
 	touch $@
 
 build/.test-packages: requirements-test.txt scripts/setup_packages.sh build/.venv
@@ -64,7 +64,7 @@ build/.test-packages: requirements-test.txt scripts/setup_packages.sh build/.ven
 build/.tests: build/.package build/.test-packages
 	@echo "== build of tools, tests and benchmarks"
 	cmake -S . -B $(BUILD) -DSPYRE_BUILD_TESTS=ON -DSPYRE_BUILD_BENCH=ON > build/cmake.log
-	cmake --build $(BUILD) -j $(JOBS) | tail -1
+	scripts/show_build.sh build/tests.log cmake --build $(BUILD) -j $(JOBS)
 	touch $@
 
 build/.bench: build/.tests
@@ -72,13 +72,19 @@ build/.bench: build/.tests
 	cmake --build $(BUILD) -j $(JOBS) | tail -1
 	touch $@
 
-lint: build  ## include directions, python style
+CPP := find spyre glue bench tools tests -name '*.cpp' -o -name '*.h'
+
+lint: build  ## include directions, style of C++ and Python
+	@$(CPP) | xargs clang-format --dry-run -Werror
 	@$(PY) scripts/check_includes.py
 	@$(PY) scripts/check_docs.py
 	@$(VENV)/bin/ruff check --quiet .
 
+tidy: build/.test-packages  ## clang-tidy over the C++ layers, or over FILES=...
+	@scripts/run_tidy.sh $(FILES)
+
 format: build/.test-packages  ## rewrite sources in the project's style
-	@find spyre glue bench tools -name '*.cpp' -o -name '*.h' | xargs clang-format -i
+	@$(CPP) | xargs clang-format -i
 	@$(VENV)/bin/ruff format --quiet . && $(VENV)/bin/ruff check --quiet --fix .
 
 sanitize: build/.test-packages  ## unit tests under the address, undefined-behaviour and thread sanitizers

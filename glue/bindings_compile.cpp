@@ -8,6 +8,7 @@
 #include "glue/bindings.h"
 #include "glue/compiled_kernel.h"
 #include "glue/error.h"
+#include "spyre/base/json.h"
 #include "spyre/base/log.h"
 #include "spyre/base/settings.h"
 #include "spyre/codegen/superdsc/save_bundle.h"

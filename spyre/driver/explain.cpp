@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "spyre/base/json.h"
 #include "spyre/graph/device_op.h"
 #include "spyre/lx/compulsory.h"
 #include "spyre/lx/plan_cost.h"

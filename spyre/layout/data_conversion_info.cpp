@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "spyre/base/json.h"
 #include "spyre/layout/element_map.h"
 
 namespace spyre {

@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "spyre/base/json.h"
 #include "spyre/base/text.h"
 #include "spyre/layout/data_conversion_info.h"
 #include "spyre/layout/test_layouts.h"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "spyre/base/json.h"
 #include "spyre/solve/bounds.h"
 
 namespace spyre::lx {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "spyre/base/json.h"
+#include "spyre/base/json_fwd.h"
 #include "spyre/base/units.h"
 #include "spyre/solve/problem.h"
 

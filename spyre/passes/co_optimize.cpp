@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "spyre/base/json.h"
 #include "spyre/passes/co_optimize/division_search.h"
 
 namespace spyre {

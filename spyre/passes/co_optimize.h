@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "spyre/base/json.h"
+#include "spyre/base/json_fwd.h"
 #include "spyre/base/result.h"
 #include "spyre/graph/graph.h"
 #include "spyre/lx/plan_cost.h"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "spyre/base/json.h"
 #include "spyre/passes/test_graphs.h"
 
 namespace spyre {

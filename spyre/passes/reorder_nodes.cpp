@@ -1,5 +1,6 @@
 #include "spyre/passes/reorder_nodes.h"
 
+#include "spyre/base/json.h"
 #include "spyre/lx/plan_cost.h"
 #include "spyre/passes/reorder/order_search.h"
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "spyre/base/json.h"
 #include "spyre/runtime/test_support.h"
 
 namespace spyre {

@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "spyre/base/json.h"
 #include "spyre/passes/cut_bundles.h"
 #include "tests/lx/card_run.h"
 

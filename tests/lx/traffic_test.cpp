@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "spyre/base/json.h"
 #include "spyre/device/exec/count_run.h"
 #include "spyre/lx/compulsory.h"
 #include "spyre/lx/plan_cost.h"

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "spyre/base/json.h"
 #include "spyre/codegen/superdsc/bundle_program.h"
 #include "spyre/codegen/superdsc/pretty_json.h"
 #include "spyre/opspec/validate.h"

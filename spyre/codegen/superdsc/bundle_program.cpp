@@ -6,6 +6,7 @@
 #include <iterator>
 #include <unordered_map>
 
+#include "spyre/base/json.h"
 #include "spyre/codegen/superdsc/physical.h"
 
 namespace spyre::superdsc {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "spyre/base/json.h"
 #include "spyre/device/exec/op_case.h"
 
 namespace spyre::testing_artifacts {
