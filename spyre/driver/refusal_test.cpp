@@ -29,11 +29,11 @@ TEST(Refusal, OfSelectionNamesTheNode) {
 }
 
 TEST(Refusal, OfAStepNamesTheNodeThatItIsAStepOf) {
-  // Half a stick into a row is no address of the card: the first of two steps is refused.
+  // The card counts upwards only: the first of two steps is refused.
   const Graph graph = parse_graph(R"(graph g {
     input x : float32[64]
-    buffer y : float32[32]
-    node y (p0: 32) aten="aten.what" { v0 = load x[p0 + 16] v1 = abs v0 v2 = neg v1 store y[p0] v2 }
+    buffer y : float32[64]
+    node y (p0: 64) aten="aten.what" { v0 = load x[63 - p0] v1 = abs v0 v2 = neg v1 store y[p0] v2 }
     return y
   })")
                           .value();

@@ -60,8 +60,14 @@ bool is_interleaved(const DeviceLayout& layout) {
 // The states of one buffer; its candidates come first, and keep their numbers.
 class Conversions::States {
  public:
-  States(const Graph& graph, BufferId buffer, const std::vector<DeviceLayout>& candidates, LaneMoves moves)
-      : graph_(graph), buffer_(buffer), moves_(moves), count_(candidates.size()), layouts_(candidates) {
+  States(const Graph& graph, BufferId buffer, const std::vector<DeviceLayout>& candidates, LaneMoves moves,
+         int& permutations_left)
+      : graph_(graph),
+        buffer_(buffer),
+        moves_(moves),
+        permutations_left_(permutations_left),
+        count_(candidates.size()),
+        layouts_(candidates) {
     // Only position 0 of this dimension carries data. It reads like the layout without it.
     for (const DeviceLayout& layout : candidates) layouts_.push_back(with_lane_dimension(layout));
     std::set<int64_t> interleaved;
@@ -107,7 +113,8 @@ class Conversions::States {
       const int64_t limit = std::min(bound - onward, cost[other]);
       const Edge* edge = nullptr;
       if (cost[next] + bytes_[next] + bytes_[other] < limit) edge = copy_between(next, other);
-      const bool permutes = edge == nullptr && edges == Edges::kAll;
+      // Lanes are permuted at one end of a path; in between copies do.
+      const bool permutes = edge == nullptr && edges == Edges::kAll && (next == from || arrives);
       if (permutes && cost[next] + least_of_permutation(next, other) < limit) edge = permutation(next, other);
       if (edge == nullptr || cost[next] + edge->bytes >= limit) return;
       cost[other] = cost[next] + edge->bytes;
@@ -171,7 +178,8 @@ class Conversions::States {
     return remembered(permutations_, from, to, [&]() -> std::optional<Edge> {
       const bool words = layouts_[from].device_dtype != DataFormat::SEN169_FP16;
       const bool allowed = words ? moves_.words : moves_.interleave || !interleaves(from, to);
-      if (!allowed || from >= count_ || to >= count_) return std::nullopt;
+      if (!allowed || from >= count_ || to >= count_ || permutations_left_ == 0) return std::nullopt;
+      --permutations_left_;
       // An input has its real layout first, of all its storage.
       const PartOf part = from == 0 && graph_.is_given(buffer_) ? PartOf::kMemory : PartOf::kItself;
       std::optional<LanePermutation> lanes =
@@ -200,7 +208,8 @@ class Conversions::States {
   const Graph& graph_;
   const BufferId buffer_;
   const LaneMoves moves_;
-  const size_t count_;  // of candidates
+  int& permutations_left_;  // that may still be looked for
+  const size_t count_;      // of candidates
   std::vector<DeviceLayout> layouts_;
   std::vector<int64_t> bytes_;
   KnownEdges copies_, permutations_;
@@ -218,7 +227,8 @@ const Conversion* Conversions::find(BufferId buffer, int from, int to) {
   if (known == known_.end()) {
     std::unique_ptr<States>& states = states_[buffer];
     if (!states)
-      states = std::make_unique<States>(graph_, buffer, candidates_[static_cast<size_t>(buffer)], moves_);
+      states = std::make_unique<States>(graph_, buffer, candidates_[static_cast<size_t>(buffer)], moves_,
+                                        permutations_left_);
     known = known_.emplace(key, states->cheapest(static_cast<size_t>(from), static_cast<size_t>(to))).first;
   }
   return known->second ? &*known->second : nullptr;
