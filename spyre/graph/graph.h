@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "spyre/base/result.h"
+#include "spyre/graph/call.h"
 #include "spyre/graph/expr.h"
 #include "spyre/layout/device_layout.h"
 #include "spyre/layout/fill.h"
@@ -41,8 +42,6 @@
 /// Passes decide, and write what they decided here: `Buffer::layout` and `place`, `Loop::split`,
 /// `Node::bundle`.
 namespace spyre {
-
-using BufferId = int;
 
 /// Where a buffer that is neither input nor result lives.
 struct BufferPlace {
