@@ -14,17 +14,18 @@ ALLOWED = {
     "ops": {"arch", "base"},
     "layout": {"arch", "base"},
     "graph": {"layout", "ops", "arch", "base"},
+    "forms": {"graph", "layout", "ops", "arch", "base"},
     "cost": {"layout", "ops", "arch", "base"},
     "solve": {"base"},
-    "passes": {"graph", "cost", "solve", "layout", "ops", "arch", "base"},
+    "passes": {"forms", "graph", "cost", "solve", "layout", "ops", "arch", "base"},
     "opspec": {"graph", "layout", "ops", "arch", "base"},
     "codegen": {"opspec", "graph", "layout", "ops", "arch", "base"},
-    "driver": {"passes", "opspec", "codegen", "graph", "layout", "ops", "arch", "base"},
+    "driver": {"passes", "forms", "opspec", "codegen", "graph", "layout", "ops", "arch", "base"},
     "program": {"layout", "ops", "arch", "base"},
     "device": {"program", "cost", "layout", "ops", "arch", "base"},
     "runtime": {"device", "program", "cost", "layout", "ops", "arch", "base"},
     "report": {"base"},
-    "glue": {"driver", "report", "runtime", "program", "graph", "opspec", "codegen", "layout", "arch", "base"},
+    "glue": {"driver", "report", "runtime", "program", "forms", "graph", "opspec", "codegen", "layout", "arch", "base"},
 }
 PYTORCH = re.compile(r"#include <(torch|ATen|c10|caffe2|pybind11)/|#include <Python\.h>")
 OURS = re.compile(r'#include "(?:spyre/)?([a-z_]+)/')
