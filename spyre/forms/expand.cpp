@@ -129,6 +129,11 @@ Status expand_checked(Graph& graph, const FormRow& row, const Call& call, const 
 
 }  // namespace
 
+size_t argument_count(const FormRow& row) {
+  const std::string_view letters = row.arguments.substr(0, row.arguments.find('>'));
+  return letters.size() - static_cast<size_t>(std::ranges::count(letters, '?'));
+}
+
 const FormRow* find_form(std::string_view op) {
   const auto* const row = std::ranges::lower_bound(kForms, op, {}, &FormRow::name);
   return row != kForms.end() && row->name == op ? &*row : nullptr;
@@ -155,7 +160,9 @@ Status expand_call(Graph& graph, const Call& call, std::string_view name, std::s
   if (row == nullptr) {
     return refuse(fmt::format("no form says what '{}' means", call.op));
   }
-  const Origin origin{.aten = call.op, .source = std::string(source), .prefix = std::string(name) + "_"};
+  // Nodes name operators without the overload that needs no name.
+  const std::string aten = call.op.ends_with(".default") ? call.op.substr(0, call.op.rfind('.')) : call.op;
+  const Origin origin{.aten = aten, .source = std::string(source), .prefix = std::string(name) + "_"};
   return expand_form(graph, *row, call, origin, options);
 }
 

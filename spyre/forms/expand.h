@@ -18,6 +18,9 @@ struct FormRow {
   std::string_view op, arguments;
 };
 
+/// How many arguments the form looks at.
+size_t argument_count(const FormRow& row);
+
 /// None: the operator has no form.
 const FormRow* find_form(std::string_view op);
 std::span<const FormRow> all_forms();
