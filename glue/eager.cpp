@@ -109,8 +109,8 @@ class Planner {
         return plan;
       }
     }
-    const auto has_elements = [](const ResultSpec& spec) { return c10::multiply_integers(spec.size) > 0; };
-    if (std::none_of(specs_.begin(), specs_.end(), has_elements)) {
+    if (std::none_of(specs_.begin(), specs_.end(),
+                     [](const ResultSpec& spec) { return spec.has_elements(); })) {
       return plan;
     }
     Status made = check_tensors();
@@ -143,6 +143,9 @@ class Planner {
       }
     }
     for (const ResultSpec& spec : specs_) {
+      if (spec.absent) {
+        continue;
+      }
       const std::optional<HostType> type = try_host_type(spec.dtype);
       if (!type) {
         return forms::refuse(c10::str("the card computes no ", spec.dtype));
@@ -221,7 +224,7 @@ class Planner {
     }
     size_t output = 0;
     for (size_t i = 0; i < plan.targets.size(); ++i) {
-      if (plan.targets[i].direct) {
+      if (plan.targets[i].direct || !plan.targets[i].spec.has_elements()) {
         continue;
       }
       const std::string& name = made.result_name(i);
@@ -254,7 +257,7 @@ std::vector<int> only_read(const EagerCall& call) {
 /// it beside others.
 bool makes_unturnable(const EagerPlan& plan) {
   return std::any_of(plan.targets.begin(), plan.targets.end(), [&](const EagerPlan::Target& target) {
-    if (target.direct || plan.kernel == nullptr ||
+    if (target.direct || plan.kernel == nullptr || !target.spec.has_elements() ||
         target.spec.stride != contiguous_strides(target.spec.size) ||
         bits_of(target.layout.device_dtype) != 32) {
       return false;
@@ -295,7 +298,9 @@ std::vector<at::Tensor> execute(const EagerPlan& plan, const EagerCall& call, c1
   std::vector<at::Tensor> inputs, outputs, results;
   for (const EagerPlan::Target& target : plan.targets) {
     const ResultSpec& spec = target.spec;
-    if (!target.direct && plan.kernel != nullptr) {
+    if (spec.absent) {
+      results.emplace_back();
+    } else if (!target.direct && plan.kernel != nullptr && spec.has_elements()) {
       outputs.push_back(empty_with_layout(spec.size, spec.stride, spec.dtype, target.layout, device));
       results.push_back(outputs.back());
     } else if (target.written < 0) {
@@ -314,7 +319,7 @@ std::vector<at::Tensor> execute(const EagerPlan& plan, const EagerCall& call, c1
   plan.kernel->run(inputs, outputs);
   for (size_t i = 0; i < plan.targets.size(); ++i) {
     const EagerPlan::Target& target = plan.targets[i];
-    if (target.written < 0 || target.direct) {
+    if (target.written < 0 || target.direct || !target.spec.has_elements()) {
       continue;
     }
     const at::Tensor& written = call.tensors[static_cast<size_t>(target.written)];

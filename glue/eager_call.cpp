@@ -105,15 +105,19 @@ CallGraph::CallGraph(std::string aten, Views views) : aten_(std::move(aten)), vi
 
 void CallGraph::add_result(const ResultSpec& spec) {
   TensorView result{.dtype = host_type_of(spec.dtype), .size = spec.size, .stride = spec.stride};
-  result.buffer =
-      graph_.add_buffer({.name = "out", .dtype = result.dtype, .size = spec.size, .stride = spec.stride});
-  graph_.results.push_back(result.buffer);
+  if (spec.has_elements()) {
+    result.buffer =
+        graph_.add_buffer({.name = "out", .dtype = result.dtype, .size = spec.size, .stride = spec.stride});
+    graph_.results.push_back(result.buffer);
+  }
   results_.push_back(std::move(result));
 }
 
 void CallGraph::add_result(const at::Tensor& written) {
   results_.push_back(view(written));
-  graph_.results.push_back(results_.back().buffer);
+  if (results_.back().buffer >= 0) {
+    graph_.results.push_back(results_.back().buffer);
+  }
 }
 
 TensorView CallGraph::view(const at::Tensor& tensor) {
@@ -240,7 +244,9 @@ void CallGraph::drop_unused_inputs() {
   const auto renumber = [&](BufferId& id) { id = now[static_cast<size_t>(id)]; };
   std::for_each(graph_.results.begin(), graph_.results.end(), renumber);
   for (TensorView& result : results_) {
-    renumber(result.buffer);
+    if (result.buffer >= 0) {
+      renumber(result.buffer);
+    }
   }
   for (Node& node : graph_.nodes) {
     renumber(node.target);

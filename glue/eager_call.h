@@ -28,7 +28,9 @@ using Arguments = std::span<const c10::IValue>;
 struct ResultSpec {
   std::vector<int64_t> size, stride;
   c10::ScalarType dtype = c10::kHalf;
+  bool absent = false;  ///< a gradient that nobody asked for: the operator returns no tensor
 
+  bool has_elements() const { return !absent && c10::multiply_integers(size) > 0; }
   friend bool operator==(const ResultSpec&, const ResultSpec&) = default;
 };
 
@@ -53,7 +55,7 @@ class CallGraph {
  public:
   explicit CallGraph(std::string aten, Views views = Views::kAlone);
 
-  /// The next result of the operator: fresh memory, or an argument that is written.
+  /// The next result of the operator: fresh memory, or an argument that is written. Without elements it has no buffer.
   void add_result(const ResultSpec& spec);
   void add_result(const at::Tensor& written);
   /// Emits the nodes of the form. Once, when all results are added.

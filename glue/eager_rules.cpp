@@ -1,5 +1,6 @@
 #include "glue/eager_rules.h"
 
+#include <ATen/ExpandUtils.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty_strided.h>
 
@@ -38,6 +39,10 @@ c10::IValue without_data(const c10::IValue& value) {
   return list;
 }
 
+ResultSpec absent() {
+  return {.size = {0}, .stride = {1}, .absent = true};
+}
+
 }  // namespace
 
 ResultSpec spec_of(const at::Tensor& tensor) {
@@ -53,7 +58,9 @@ std::vector<ResultSpec> by_meta(const c10::OperatorHandle& op, Arguments argumen
   op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::Meta), &stack);
   std::vector<ResultSpec> specs;
   for (const c10::IValue& value : stack) {
-    specs.push_back(spec_of(value.toTensor()));
+    const bool given = value.isTensor() && value.toTensor().defined();
+    specs.push_back(given ? spec_of(value.toTensor())
+                          : ResultSpec{.size = {0}, .stride = {1}, .absent = true});
   }
   return specs;
 }
@@ -79,6 +86,32 @@ std::vector<ResultSpec> of_rms_norm(const c10::OperatorHandle& op, Arguments arg
   std::vector<ResultSpec> specs = of_layer_norm(op, arguments);
   specs.pop_back();
   return specs;
+}
+
+std::vector<ResultSpec> of_batch_norm(const c10::OperatorHandle& op, Arguments arguments) {
+  const at::Tensor& x = arguments[0].toTensor();
+  TORCH_CHECK(x.dim() >= 2, "the input has no channels");
+  ResultSpec out = spec_of(x);
+  if (!x.is_non_overlapping_and_dense()) {
+    out.stride = at::infer_dense_strides(x.sizes(), x.strides());
+  }
+  const ResultSpec statistic{{x.size(1)}, {1}, x.scalar_type()};
+  std::vector<ResultSpec> specs = {std::move(out), statistic, statistic};
+  for (size_t i = specs.size(); i < op.schema().returns().size();
+       ++i) {  // the running ones, where there are any
+    specs.push_back({{x.size(1)}, {1}, arguments[i].toTensor().scalar_type()});
+  }
+  return specs;
+}
+
+std::vector<ResultSpec> of_rms_norm_backward(const c10::OperatorHandle& /*op*/, Arguments arguments) {
+  const auto of = [](const at::Tensor& tensor) {
+    return ResultSpec{tensor.sizes().vec(), contiguous_strides(tensor.sizes()), tensor.scalar_type()};
+  };
+  const c10::List<bool> wanted = arguments[5].toBoolList();
+  const bool weighted = arguments[4].isTensor() && arguments[4].toTensor().defined();
+  return {wanted[0] ? of(arguments[1].toTensor()) : absent(),
+          wanted[1] && weighted ? of(arguments[4].toTensor()) : absent()};
 }
 
 }  // namespace spyre::glue

@@ -22,5 +22,9 @@ std::vector<ResultSpec> of_self(const c10::OperatorHandle& op, Arguments args);
 /// Of native_layer_norm: the statistics have the dtype of the input, as on the CPU.
 std::vector<ResultSpec> of_layer_norm(const c10::OperatorHandle& op, Arguments args);
 std::vector<ResultSpec> of_rms_norm(const c10::OperatorHandle& op, Arguments args);
+/// Of batch norms, with running statistics or without: the statistics have the dtype of the input.
+std::vector<ResultSpec> of_batch_norm(const c10::OperatorHandle& op, Arguments args);
+/// As the input and the weight are.
+std::vector<ResultSpec> of_rms_norm_backward(const c10::OperatorHandle& op, Arguments args);
 
 }  // namespace spyre::glue

@@ -48,6 +48,8 @@ class Builder {
 
   const TensorView& result(size_t i = 0) const;
   size_t results() const { return results_.size(); }
+  /// Whether anybody sees the result: a gradient may not be asked for, or have no elements.
+  bool wants(size_t i) const { return result(i).buffer >= 0; }
   /// A row-major buffer that lives only inside the graph.
   TensorView local(std::vector<int64_t> size, HostType dtype);
   const Options& options() const { return options_; }

@@ -33,6 +33,45 @@ Status sigmoid_backward(Builder& builder, Arguments args, std::string_view op);
 Status tanh_backward(Builder& builder, Arguments args, std::string_view op);
 Status silu_backward(Builder& builder, Arguments args, std::string_view op);
 
+// activations.cpp
+Status fraction(Builder& builder, Arguments args, std::string_view op);
+Status heaviside(Builder& builder, Arguments args, std::string_view op);
+Status log_of_sum(Builder& builder, Arguments args, std::string_view op);  ///< op: exp, exp2
+Status logit(Builder& builder, Arguments args, std::string_view op);
+Status nan_to_num(Builder& builder, Arguments args, std::string_view op);
+Status sinc(Builder& builder, Arguments args, std::string_view op);
+Status entropy(Builder& builder, Arguments args, std::string_view op);
+Status xlogy(Builder& builder, Arguments args, std::string_view op);
+Status degrees(Builder& builder, Arguments args, std::string_view op);   ///< op: deg2rad, rad2deg
+Status infinite(Builder& builder, Arguments args, std::string_view op);  ///< op: positive, negative
+Status celu(Builder& builder, Arguments args, std::string_view op);
+Status elu(Builder& builder, Arguments args, std::string_view op);
+Status hardshrink(Builder& builder, Arguments args, std::string_view op);
+Status hardsigmoid(Builder& builder, Arguments args, std::string_view op);
+Status hardswish(Builder& builder, Arguments args, std::string_view op);
+Status log_sigmoid(Builder& builder, Arguments args, std::string_view op);
+Status mish(Builder& builder, Arguments args, std::string_view op);
+Status prelu(Builder& builder, Arguments args, std::string_view op);
+Status softshrink(Builder& builder, Arguments args, std::string_view op);
+Status threshold(Builder& builder, Arguments args, std::string_view op);
+Status glu(Builder& builder, Arguments args, std::string_view op);
+Status elu_backward(Builder& builder, Arguments args, std::string_view op);
+Status gelu_backward(Builder& builder, Arguments args, std::string_view op);
+Status hardsigmoid_backward(Builder& builder, Arguments args, std::string_view op);
+Status hardswish_backward(Builder& builder, Arguments args, std::string_view op);
+Status hardtanh_backward(Builder& builder, Arguments args, std::string_view op);
+Status leaky_relu_backward(Builder& builder, Arguments args, std::string_view op);
+Status log_sigmoid_backward(Builder& builder, Arguments args, std::string_view op);
+Status mish_backward(Builder& builder, Arguments args, std::string_view op);
+Status softplus_backward(Builder& builder, Arguments args, std::string_view op);
+Status mse_loss(Builder& builder, Arguments args, std::string_view op);
+Status huber_loss(Builder& builder, Arguments args, std::string_view op);
+Status smooth_l1_loss(Builder& builder, Arguments args, std::string_view op);
+Status mse_loss_backward(Builder& builder, Arguments args, std::string_view op);
+Status both_extremes(Builder& builder, Arguments args, std::string_view op);
+Status count_nonzero(Builder& builder, Arguments args, std::string_view op);
+Status nansum(Builder& builder, Arguments args, std::string_view op);
+
 // reductions.cpp. `op` is the kind of the fold.
 Status reduce_dims(Builder& builder, Arguments args,
                    std::string_view op);  ///< (self, dim or dims, keepdim, ...)
@@ -52,12 +91,30 @@ Status softmax_backward(Builder& builder, Arguments args, std::string_view op);
 Status layer_norm(Builder& builder, Arguments args, std::string_view op);
 Status rms_norm(Builder& builder, Arguments args, std::string_view op);
 
+// statistics.cpp
+Status variance(Builder& builder, Arguments args,
+                std::string_view op);  ///< op: var, std; a second result is the mean
+Status vector_norm(Builder& builder, Arguments args, std::string_view op);
+Status weight_norm(Builder& builder, Arguments args, std::string_view op);
+Status weight_norm_backward(Builder& builder, Arguments args, std::string_view op);
+Status group_norm(Builder& builder, Arguments args, std::string_view op);
+Status group_norm_backward(Builder& builder, Arguments args, std::string_view op);
+Status batch_norm(Builder& builder, Arguments args,
+                  std::string_view op);  ///< op: tracked, if there are running statistics
+Status batch_norm_backward(Builder& builder, Arguments args, std::string_view op);
+Status rms_norm_backward(Builder& builder, Arguments args, std::string_view op);
+Status layer_norm_backward(Builder& builder, Arguments args, std::string_view op);
+
 // pools.cpp
 Status average_pool(Builder& builder, Arguments args, std::string_view op);
 
 // moves.cpp
 Status copy(Builder& builder, Arguments args, std::string_view op);  ///< (self, destination)
 Status concatenate(Builder& builder, Arguments args, std::string_view op);
+Status roll(Builder& builder, Arguments args, std::string_view op);
+Status scatter_slice(Builder& builder, Arguments args,
+                     std::string_view op);  ///< x with a slice in place of its own
+Status scatter_select(Builder& builder, Arguments args, std::string_view op);  ///< the same of one position
 Status stack(Builder& builder, Arguments args, std::string_view op);
 Status pad(Builder& builder, Arguments args, std::string_view op);
 Status triangle(Builder& builder, Arguments args, std::string_view op);  ///< op: le (tril), ge (triu)

@@ -1,9 +1,11 @@
 // Operators that move elements: copies, cat, gathers, and patterns made from positions.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "spyre/forms/forms.h"
+#include "spyre/forms/steps.h"
 
 namespace spyre::forms {
 
@@ -33,6 +35,92 @@ Status concatenate(Builder& builder, Arguments args, std::string_view /*op*/) {
     start += part->size[dim];
   }
   return Status();
+}
+
+namespace {
+
+/// Tensors beside one another along a dimension of `target`, which they fill. Those without elements are passed over.
+void join(Builder& builder, const TensorView& target, size_t dim, std::span<const TensorView> parts) {
+  int64_t start = 0;
+  for (const TensorView& part : parts) {
+    if (element_count(part) > 0) {
+      NodeBuilder node = builder.node(target, part.size);
+      std::vector<Expr> position = node.loops(0, target.size.size());
+      position[dim] = position[dim] + Expr::constant(start);
+      node.store(node.load(part), position);
+    }
+    start += part.size[dim];
+  }
+}
+
+}  // namespace
+
+Status roll(Builder& builder, Arguments args, std::string_view /*op*/) {
+  TensorView x = tensor(args[0]);
+  SPYRE_TRY(arithmetic_type(x.dtype));
+  const std::vector<int64_t> shifts = integers(args[1]);
+  const std::vector<int64_t> dims = is_none(args[2]) ? std::vector<int64_t>() : integers(args[2]);
+  TensorView last = builder.result();
+  if (element_count(x) == 0) {
+    return refuse("a roll of nothing");
+  }
+  if (dims.empty()) {  // as one row
+    if (shifts.size() != 1 || !is_contiguous(last)) {
+      return refuse("a roll of all elements into other strides than rows have");
+    }
+    x = reshape(builder, x, {element_count(x)});
+    last = reshape(builder, last, {element_count(last)});
+  } else if (dims.size() != shifts.size() || last.size.size() != x.size.size()) {
+    return refuse("a roll with another number of dimensions than shifts");
+  }
+  for (size_t i = 0; i < shifts.size(); ++i) {
+    SPYRE_ASSIGN_OR_RETURN(const size_t dim, dimension(dims.empty() ? 0 : dims[i], x.size.size()));
+    const int64_t extent = x.size[dim], wrapped = -(shifts[i] % extent);
+    const int64_t start = wrapped < 0 ? wrapped + extent : wrapped;
+    const TensorView target = i + 1 == shifts.size() ? last : builder.local(x.size, x.dtype);
+    const std::array<TensorView, 2> parts = {narrow(x, dim, start, extent - start), narrow(x, dim, 0, start)};
+    join(builder, target, dim, parts);
+    x = target;
+  }
+  return Status();
+}
+
+Status scatter_slice(Builder& builder, Arguments args, std::string_view /*op*/) {
+  const TensorView &x = tensor(args[0]), &source = tensor(args[1]);
+  SPYRE_TRY(arithmetic_type(x.dtype));
+  SPYRE_TRY(arithmetic_type(source.dtype));
+  SPYRE_ASSIGN_OR_RETURN(const size_t dim, dimension(integer(args[2], 0), x.size.size()));
+  const int64_t extent = x.size[dim];
+  const auto inside = [&](const Argument& place, int64_t otherwise) {
+    const int64_t at = integer(place, otherwise);
+    return std::clamp<int64_t>(at < 0 ? at + extent : at, 0, extent);
+  };
+  const int64_t first = inside(args[3], 0), end = std::max(first, inside(args[4], extent));
+  std::vector<int64_t> written = x.size;
+  written[dim] = end - first;
+  // No kernel writes a part of a stick and keeps the rest: the parts lie beside one another in the result.
+  if (integer(args[5], 1) != 1 || source.size != written) {
+    return refuse("a slice with steps, or a source of another size");
+  }
+  const std::array<TensorView, 3> parts = {narrow(x, dim, 0, first), source,
+                                           narrow(x, dim, end, extent - end)};
+  join(builder, builder.result(), dim, parts);
+  return Status();
+}
+
+Status scatter_select(Builder& builder, Arguments args, std::string_view op) {
+  const TensorView &x = tensor(args[0]), &source = tensor(args[1]);
+  SPYRE_ASSIGN_OR_RETURN(const size_t dim, dimension(integer(args[2]), x.size.size()));
+  SPYRE_ASSIGN_OR_RETURN(const size_t place, dimension(integer(args[3]), static_cast<size_t>(x.size[dim])));
+  if (source.size.size() + 1 != x.size.size()) {
+    return refuse("a source of another size");
+  }
+  const auto whole = [](size_t value) {
+    return Number{.value = static_cast<double>(value), .kind = Number::Kind::kInt};
+  };
+  const std::array<Argument, 5> slice = {x, unsqueeze(source, dim), whole(dim), whole(place),
+                                         whole(place + 1)};
+  return scatter_slice(builder, Arguments(slice), op);
 }
 
 Status stack(Builder& builder, Arguments args, std::string_view /*op*/) {

@@ -1,6 +1,7 @@
 // Folds over some dimensions of one tensor.
 
 #include "spyre/forms/forms.h"
+#include "spyre/forms/steps.h"
 
 namespace spyre::forms {
 namespace {
@@ -48,7 +49,8 @@ class Fold {
   bool keepdim_;
 };
 
-Status fold(Builder& builder, const TensorView& x, const Fold& fold, std::string_view op) {
+Status fold_into(Builder& builder, const TensorView& target, const TensorView& x, const Fold& fold,
+                 std::string_view op) {
   SPYRE_ASSIGN_OR_RETURN(const HostType from, arithmetic_type(x.dtype));
   const bool truth = op == "any" || op == "all";
   if (from == HostType::kBool && fold.count > (1 << 24)) {
@@ -58,12 +60,12 @@ Status fold(Builder& builder, const TensorView& x, const Fold& fold, std::string
     return refuse("folding nothing");
   }
   // An empty list of dimensions means all of them, but for a few overloads none.
-  if (builder.result().size != fold.extents) {
+  if (target.size != fold.extents) {
     return refuse("folding no dimension");
   }
-  NodeBuilder node = builder.node(builder.result(), fold.extents, fold.reduced);
+  NodeBuilder node = builder.node(target, fold.extents, fold.reduced);
   Value value = node.load(x, fold.position(node));
-  const HostType result = builder.result().dtype;
+  const HostType result = target.dtype;
   // Masks of 32-bit values lie in an order that only 32 bits fold.
   const std::optional<DeviceLayout> layout = builder.layout(x);
   if (truth && layout && layout->element_arrangement == ElementArrangement::FP32_TO_DL16) {
@@ -138,15 +140,33 @@ Status position_of_all(Builder& builder, const TensorView& x, std::string_view o
 
 }  // namespace
 
+TensorView fold(Builder& builder, std::string_view op, const TensorView& x, const std::vector<bool>& folded,
+                bool keepdim) {
+  const Fold shape(x, folded, keepdim);
+  const TensorView target = builder.local(shape.extents, result_type("reduce." + std::string(op), {x.dtype}));
+  if (const Status done = fold_into(builder, target, x, shape, op); !done.ok()) {
+    builder.fail(done.error().message);
+  }
+  return target;
+}
+
+void fold_result(Builder& builder, size_t result, std::string_view op, const TensorView& x,
+                 const std::vector<bool>& folded, bool keepdim) {
+  const Status done = fold_into(builder, builder.result(result), x, Fold(x, folded, keepdim), op);
+  if (!done.ok()) {
+    builder.fail(done.error().message);
+  }
+}
+
 Status reduce_dims(Builder& builder, Arguments args, std::string_view op) {
   const TensorView& x = tensor(args[0]);
   SPYRE_ASSIGN_OR_RETURN(std::vector<bool> folded, dimensions(args[1], x.size.size()));
-  return fold(builder, x, Fold(x, std::move(folded), flag(args[2])), op);
+  return fold_into(builder, builder.result(), x, Fold(x, std::move(folded), flag(args[2])), op);
 }
 
 Status reduce_all(Builder& builder, Arguments args, std::string_view op) {
   const TensorView& x = tensor(args[0]);
-  return fold(builder, x, Fold(x, std::vector<bool>(x.size.size(), true), false), op);
+  return fold_into(builder, builder.result(), x, Fold(x, std::vector<bool>(x.size.size(), true), false), op);
 }
 
 Status arg_reduce(Builder& builder, Arguments args, std::string_view op) {
@@ -162,7 +182,7 @@ Status extreme_and_position(Builder& builder, Arguments args, std::string_view o
   const TensorView& x = tensor(args[0]);
   SPYRE_ASSIGN_OR_RETURN(std::vector<bool> folded, dimensions(args[1], x.size.size()));
   const Fold shape(x, std::move(folded), flag(args[2]));
-  SPYRE_TRY(fold(builder, x, shape, op));
+  SPYRE_TRY(fold_into(builder, builder.result(), x, shape, op));
   return position(builder, 1, x, shape, op == "max" ? "argmax" : "argmin");
 }
 
