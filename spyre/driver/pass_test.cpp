@@ -6,6 +6,7 @@
 #include <set>
 
 #include "spyre/base/file.h"
+#include "spyre/base/json.h"
 
 namespace spyre {
 namespace {
