@@ -342,7 +342,8 @@ def _run_call(graph: Graph, call: Call, memory: dict[str, torch.Tensor]) -> None
     found = operator(*(value for a, value in zip(schema, given, strict=True) if not a.kwarg_only), **options)
     results = _items(call.results)
     for text, value in zip(results, [found] if len(results) == 1 else found, strict=True):
-        _view(graph, text, memory).copy_(_round(value, graph.buffers[text.split(" ")[0]].dtype))
+        if text != "none":
+            _view(graph, text, memory).copy_(_round(value, graph.buffers[text.split(" ")[0]].dtype))
 
 
 def _store(buffer: Buffer, memory: dict, name: str, where: torch.Tensor, value: torch.Tensor) -> None:
