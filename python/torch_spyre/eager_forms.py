@@ -194,6 +194,17 @@ def _with_promised_strides(op, found, args, kwargs):
     return tree_unflatten(map(lies_as, values, tree_leaves(promised)), structure)
 
 
+def _as_promised(op, form):
+    """The form of a refused call, whose results lie as those of its kernel would."""
+
+    @functools.wraps(form)
+    def found(*args, **kwargs):
+        result = form(*args, **kwargs)
+        return result if op._schema.is_mutable else _with_promised_strides(op, result, args, kwargs)
+
+    return found
+
+
 def _meta(x):
     return torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device="meta")
 
@@ -266,7 +277,7 @@ def replace(op, form) -> None:
 def install() -> None:
     import torch_spyre._inductor.customops  # noqa: F401 - operators that forms call
 
-    _C.set_refused_forms({op.name(): form for op, form in _WHERE_REFUSED.items()})
+    _C.set_refused_forms({op.name(): _as_promised(op, form) for op, form in _WHERE_REFUSED.items()})
     _library.impl(aten._nested_tensor_from_mask_left_aligned.default, _packs_no_texts, "PrivateUse1")
     for op, form in forms().items():
         _library.impl(op, _kernel(op, form), "PrivateUse1")

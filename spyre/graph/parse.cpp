@@ -365,7 +365,10 @@ Result<Argument> Parser::list() {
   std::vector<double> floats;
   if (lex_.take("]")) return Argument(integers);
   do {
-    if (floats.empty() && lex_.sees_whole_number()) {
+    if (floats.empty() && (lex_.sees("true") || lex_.sees("false"))) {
+      integers.push_back(lex_.sees("true") ? 1 : 0);
+      SPYRE_TRY(lex_.word("a boolean"));
+    } else if (floats.empty() && lex_.sees_whole_number()) {
       SPYRE_ASSIGN_OR_RETURN(const int64_t value, lex_.integer("a number"));
       integers.push_back(value);
     } else if (integers.empty() && !lex_.sees_whole_number()) {

@@ -113,8 +113,7 @@ class Conversions::States {
       const int64_t limit = std::min(bound - onward, cost[other]);
       const Edge* edge = nullptr;
       if (cost[next] + bytes_[next] + bytes_[other] < limit) edge = copy_between(next, other);
-      // Lanes are permuted at one end of a path; in between copies do.
-      const bool permutes = edge == nullptr && edges == Edges::kAll && (next == from || arrives);
+      const bool permutes = edge == nullptr && edges == Edges::kAll;
       if (permutes && cost[next] + least_of_permutation(next, other) < limit) edge = permutation(next, other);
       if (edge == nullptr || cost[next] + edge->bytes >= limit) return;
       cost[other] = cost[next] + edge->bytes;
