@@ -7,10 +7,6 @@
 namespace spyre::exec {
 namespace {
 
-int64_t floor_div(int64_t a, int64_t b) {
-  return a >= 0 ? a / b : -ceil_div(-a, b);
-}
-
 /// Local coordinates [lower, upper) of a box along a dim of the tensor.
 std::pair<int64_t, int64_t> local_range(const TensorDim& dim, const Box& box, const Box& held) {
   const int d = dim.dim;
@@ -81,7 +77,7 @@ Footprint footprint(const BoundOp& bound, int tensor, int core, const Box& box) 
     if (upper <= lower) {
       return {};
     }
-    const int64_t stride = dim.stride * element_bytes / kStick, begin = floor_div(lower, dim.per_stick);
+    const int64_t stride = dim.stride * element_bytes / kStick, begin = floor_quotient(lower, dim.per_stick);
     first += begin * stride;
     levels.push_back({.stride = stride, .count = ceil_div(upper, dim.per_stick) - begin});
   }
