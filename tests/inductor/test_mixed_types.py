@@ -40,7 +40,7 @@ def test_a_ragged_mask_made_by_one_kernel_is_in_order_for_the_next(card, shape):
     assert torch.spyre.metrics()["fallbacks"] == {}
 
 
-# Masks and halves are 16-bit and floats and integers 32-bit here, all from outside: none may have the lanes of the other.
+# Masks and halves are 16-bit and floats and integers 32-bit here, all from outside: none has the lanes of the other.
 APART = [(128,), (100,), (3, 64), (4, 100), (5, 7), (2, 3, 130), (65, 65), (1, 70)]
 BESIDE_FLOATS = {
     "where": lambda m, h, x, y: torch.where(m, x, y),
