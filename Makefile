@@ -10,7 +10,7 @@ BUILD := build/editable
 JOBS ?= $(shell nproc)
 SOURCES := $(shell find spyre glue bench tools cmake -type f \( -name '*.cpp' -o -name '*.h' -o -name '*.def' -o -name '*.inc' -o -name 'CMakeLists.txt' -o -name '*.cmake' \) 2>/dev/null) CMakeLists.txt pyproject.toml
 
-.PHONY: help demo test test-full fuzz bench build format lint sanitize wheel docs clean
+.PHONY: help demo test test-full fuzz bench bench-tables build format lint tidy sanitize wheel docs clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -23,7 +23,7 @@ demo: build/.package  ## set up, build, and run the main job
 test: build lint  ## set up, build, and run every test that fits in a few minutes
 	@scripts/run_tests.sh $(BUILD) $(PY)
 
-test-full: build lint  ## the same plus long sweeps, random programs and sanitizers
+test-full: build lint tidy  ## the same plus clang-tidy, long sweeps, random programs and sanitizers
 	@SPYRE_TEST_FULL=1 scripts/run_tests.sh $(BUILD) $(PY)
 
 MINUTES ?= 5
@@ -31,11 +31,11 @@ SEED ?= $(shell date +%s)
 fuzz: build  ## random programs against the CPU for MINUTES=5 from SEED=...; failures shrink into tests/corpus/programs
 	@nice $(PY) -m tests.programs.search --minutes $(MINUTES) --seed $(SEED)
 
-bench: build  ## benchmarks; each checks its results first
-	@$(BUILD)/bench/convert_bench
-	@$(BUILD)/bench/transfer_bench
-	@$(BUILD)/bench/runtime_bench
-	@$(BUILD)/bench/launch_bench
+bench: build/.bench  ## every benchmark once, with small settings; each checks its results first
+	@$(PY) scripts/run_bench.py --quick --build $(BUILD)
+
+bench-tables: build/.bench  ## the measured tables of bench/README.md anew: some minutes, on a machine without other work
+	@$(PY) scripts/run_bench.py --write --build $(BUILD)
 
 build: build/.tests  ## the C++ libraries, tools, tests, benchmarks and the Python package, in .venv
 
@@ -52,8 +52,8 @@ build/.venv: requirements.txt build/.packages
 # The package, and nothing that only tests need.
 build/.package: build/.venv $(SOURCES)
 	@echo "== build (a first build takes some minutes)"
-	$(PY) -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e . \
-	  -C build-dir=$(BUILD) -C build.verbose=false
+	scripts/show_build.sh build/package.log $(PY) -m pip install --verbose --disable-pip-version-check \
+	  --no-build-isolation --no-deps -e . -C build-dir=$(BUILD) -C build.verbose=false
 	touch $@
 
 build/.test-packages: requirements-test.txt scripts/setup_packages.sh build/.venv
@@ -64,24 +64,36 @@ build/.test-packages: requirements-test.txt scripts/setup_packages.sh build/.ven
 build/.tests: build/.package build/.test-packages
 	@echo "== build of tools, tests and benchmarks"
 	cmake -S . -B $(BUILD) -DSPYRE_BUILD_TESTS=ON -DSPYRE_BUILD_BENCH=ON > build/cmake.log
+	scripts/show_build.sh build/tests.log cmake --build $(BUILD) -j $(JOBS)
+	touch $@
+
+build/.bench: build/.tests
+	@cmake -S . -B $(BUILD) -DSPYRE_BUILD_BENCH=ON > build/cmake.log
 	cmake --build $(BUILD) -j $(JOBS) | tail -1
 	touch $@
 
-lint: build  ## include directions, python style
+CPP := find spyre glue bench tools tests -name '*.cpp' -o -name '*.h'
+
+lint: build  ## include directions, style of C++ and Python
+	@$(CPP) | xargs clang-format --dry-run -Werror
 	@$(PY) scripts/check_includes.py
 	@$(PY) scripts/check_docs.py
 	@$(VENV)/bin/ruff check --quiet .
 
+tidy: build/.test-packages  ## clang-tidy over the C++ layers, or over FILES=...
+	@scripts/run_tidy.sh $(FILES)
+
 format: build/.test-packages  ## rewrite sources in the project's style
-	@find spyre glue bench tools -name '*.cpp' -o -name '*.h' | xargs clang-format -i
+	@$(CPP) | xargs clang-format -i
 	@$(VENV)/bin/ruff format --quiet . && $(VENV)/bin/ruff check --quiet --fix .
 
 sanitize: build/.test-packages  ## unit tests under the address, undefined-behaviour and thread sanitizers
 	@scripts/run_sanitizers.sh
 
-wheel: build/.venv  ## dist/*.whl, built against the installed torch
+wheel: build/.venv  ## dist/*.whl, built against the installed torch, tried in a clean environment
+	@rm -f dist/torch_spyre-*.whl
 	@$(PY) -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -w dist .
-	@ls dist
+	@$(PY) scripts/check_wheel.py dist/torch_spyre-*.whl
 
 docs: build  ## regenerate the generated pages
 	@$(PY) scripts/generate_docs.py

@@ -16,8 +16,9 @@
 #include "spyre/base/json.h"
 #include "spyre/device/exec/count_run.h"
 #include "spyre/driver/compile.h"
-#include "spyre/passes/scratchpad/core_view.h"
-#include "spyre/passes/scratchpad/graph_access.h"
+#include "spyre/lx/compulsory.h"
+#include "spyre/lx/core_view.h"
+#include "spyre/lx/graph_access.h"
 #include "spyre/program/read_program.h"
 
 namespace spyre {
@@ -35,16 +36,16 @@ double mib(int64_t bytes) {
 
 // The buffers that cause traffic beyond the compulsory, most first, with what LX planning says about them.
 std::string excess(const Graph& graph) {
-  const GraphAccess access = access_of(graph).value();
+  const lx::GraphAccess access = lx::access_of(graph).value();
   std::vector<std::pair<int64_t, std::string>> lines;
   for (size_t b = 0; b < graph.buffers.size(); ++b) {
     const Buffer& buffer = graph.buffers[b];
     if (buffer.place && buffer.place->kind == BufferPlace::Kind::kLx) continue;
     int64_t moved = 0;
     std::string touches;
-    for (const BufferTouch& touch : access.touches[b]) {
+    for (const lx::BufferTouch& touch : access.touches[b]) {
       const int64_t bytes =
-          128 * sticks_moved(access.ops[touch.node], touch.operand, access.layouts[touch.node]);
+          128 * lx::sticks_moved(access.ops[touch.node], touch.operand, access.layouts[touch.node]);
       moved += bytes;
       touches += fmt::format(" {} {:.2f}", access.ops[touch.node].op.op, mib(bytes));
     }
@@ -76,7 +77,7 @@ void row(const std::filesystem::path& path, int64_t cores, bool explain) {
   const CompiledGraph on = compile(graph, {.cores = cores, .co_optimize = false}).value();
   const CompiledGraph joint = compile(graph, {.cores = cores}, log).value();
   const CompiledGraph free = compile(graph, {.cores = cores, .keep_sums = false}).value();
-  const int64_t least = compulsory_bytes(off.graph).value().count();
+  const int64_t least = lx::compulsory_bytes(off.graph).value().count();
   const auto ratio = [&](const CompiledGraph& plan) {
     return static_cast<double>(executed(plan)) / static_cast<double>(least);
   };

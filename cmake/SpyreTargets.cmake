@@ -31,6 +31,8 @@ target_include_directories(spyre_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(spyre_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers -Werror)
 # GCC 12 sees overlaps in std::string concatenation that are not there (GCC bug 105651).
 target_compile_options(spyre_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+# __FILE__ is the path below the source folder, in messages and for ccache.
+target_compile_options(spyre_options INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 if(SPYRE_SANITIZE)
   target_compile_options(spyre_options INTERFACE -fsanitize=${SPYRE_SANITIZE} -fno-sanitize-recover=all
                          -fno-omit-frame-pointer -g)

@@ -5,6 +5,7 @@
 /// torch_spyre._C, a file per topic.
 namespace spyre::glue {
 
+void bind_errors(py::module& module);   ///< CompileError, InternalError
 void bind_layout(py::module& module);   ///< SpyreTensorLayout, DataFormats, ElementArrangement
 void bind_tensor(py::module& module);   ///< layouts of tensors, factories and copies with explicit layouts
 void bind_device(py::module& module);   ///< cards, streams, generators, settings, counters, fallback

@@ -2,15 +2,20 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "glue/bindings.h"
 #include "glue/compiled_kernel.h"
 #include "glue/error.h"
+#include "spyre/base/json.h"
 #include "spyre/base/log.h"
+#include "spyre/base/settings.h"
 #include "spyre/codegen/superdsc/save_bundle.h"
 #include "spyre/driver/explain.h"
+#include "spyre/driver/pass.h"
 #include "spyre/driver/progress_line.h"
+#include "spyre/forms/expand.h"
 #include "spyre/opspec/text.h"
 #include "spyre/report/plan_page.h"
 
@@ -28,13 +33,42 @@ void show_progress(const std::string& line) {
   }
 }
 
-KernelRef compile_text(const std::string& text) {
+template <typename T>
+T accepted(Result<T> result) {
+  if (!result.ok()) {
+    throw CompileRefused(result.error());
+  }
+  return std::move(result).value();
+}
+
+SettingValue setting_of(const py::handle& value) {
+  if (py::isinstance<py::bool_>(value)) return value.cast<bool>();
+  if (py::isinstance<py::int_>(value)) return value.cast<int64_t>();
+  if (py::isinstance<py::float_>(value)) return value.cast<double>();
+  return value.cast<std::string>();
+}
+
+// By the names of torch_spyre._inductor.config; what is not named is as the environment says.
+CompileOptions options_of(const py::kwargs& named) {
+  SettingValues settings;
+  for (const auto& [key, value] : named) {
+    const auto name = key.cast<std::string>();
+    const auto row = std::ranges::find(all_settings(), name, &Setting::config);
+    if (name.empty() || row == all_settings().end()) {
+      throw py::type_error("CompileOptions has no option '" + name + "'");
+    }
+    check(settings.set(row->name, setting_of(value)));
+  }
+  return unwrap(CompileOptions::from_settings(settings));
+}
+
+KernelRef compile_text(const std::string& text, const std::optional<CompileOptions>& asked) {
   const py::gil_scoped_release release;
-  Graph graph = unwrap(parse_graph(text, "graph"));
-  const CompileOptions options = unwrap(CompileOptions::from_environment());
+  const CompileOptions options = asked ? *asked : unwrap(CompileOptions::from_environment());
+  Graph graph = accepted(parse_graph(text, "graph"));
   PassLog passes;
   passes.on_progress(ProgressLine(graph.name, show_progress));
-  return std::make_shared<CompiledKernel>(unwrap(compile(std::move(graph), options, passes)));
+  return std::make_shared<CompiledKernel>(accepted(compile(std::move(graph), options, passes)));
 }
 
 void run(CompiledKernel& kernel, const std::vector<at::Tensor>& inputs,
@@ -51,6 +85,27 @@ void save(const CompiledKernel& kernel, const std::string& directory, const std:
   check(save_bundle(bundle, directory));
 }
 
+std::vector<std::string_view> form_names() {
+  std::vector<std::string_view> names;
+  for (const forms::FormRow& row : forms::all_forms()) names.push_back(row.name);
+  return names;
+}
+
+// Why the calls of a graph cannot be taken apart.
+std::optional<std::string> refusal_of_call(const std::string& text) {
+  Graph graph = unwrap(parse_graph(text, "call"));
+  std::vector<Node> nodes = std::move(graph.nodes);
+  graph.nodes.clear();
+  for (const Node& node : nodes) {
+    if (!node.call) continue;
+    const Status expanded = forms::expand_call(
+        graph, *node.call, node.name, node.source,
+        {.default_float = node.call->default_float, .float32_parts = node.call->float32_parts});
+    if (!expanded.ok()) return expanded.error().message;
+  }
+  return std::nullopt;
+}
+
 // The facts of the scratchpad plan as JSON text.
 std::string plan_facts(const CompiledKernel& kernel) {
   const py::gil_scoped_release release;
@@ -65,6 +120,18 @@ std::string plan_page(const CompiledKernel& kernel) {
 }  // namespace
 
 void bind_compile(py::module& module) {
+  py::class_<CompileOptions>(
+      module, "CompileOptions",
+      "What a compilation is asked for, by the names of torch_spyre._inductor.config; what is not "
+      "named is as the environment says.")
+      .def(py::init(&options_of))
+      .def_readonly("cores", &CompileOptions::cores)
+      .def_readonly("lx_planning", &CompileOptions::lx_planning)
+      .def_readonly("co_optimize", &CompileOptions::co_optimize)
+      .def_readonly("keep_sums", &CompileOptions::keep_sums)
+      .def_readonly("reorder", &CompileOptions::reorder)
+      .def_readonly("bundle_ops", &CompileOptions::bundle_ops)
+      .def_property_readonly("solver", [](const CompileOptions& o) { return o.scratchpad.solver; });
   py::class_<CompiledKernel, KernelRef>(module, "CompiledKernel", "A graph compiled for the card.")
       .def_property_readonly("inputs", [](const CompiledKernel& k) { return k.input_names(); })
       .def_property_readonly("outputs", [](const CompiledKernel& k) { return k.output_names(); })
@@ -114,7 +181,12 @@ void bind_compile(py::module& module) {
       .def("save", &save, py::arg("directory"), py::arg("graph"),
            "Writes the bundle, the graph it was compiled from and its operations (kernel.opspec) as a "
            "directory.");
-  module.def("compile_graph", &compile_text, py::arg("text"), "Compiles a graph in text form for the card.");
+  module.def("form_names", &form_names, "The operators that a graph may hold whole, with their overloads.");
+  module.def("refusal_of_call", &refusal_of_call, py::arg("text"),
+             "Why the form of a call does not take it, the call being a graph in text form; None: it does.");
+  module.def("passes_markdown", &passes_markdown, "The table of passes in spyre/passes/README.md.");
+  module.def("compile_graph", &compile_text, py::arg("text"), py::arg("options") = py::none(),
+             "Compiles a graph in text form for the card; without options as the environment says.");
 }
 
 }  // namespace spyre::glue

@@ -139,6 +139,12 @@ py::object to_python(const SettingValue& value) {
   return std::visit([](const auto& v) -> py::object { return py::cast(v); }, value);
 }
 
+// A malformed value does not count: it is an error when a device is used, and this is what bug reports show.
+py::object setting_value(std::string_view name) {
+  const Result<SettingValue> value = read_setting(name);
+  return to_python(value.ok() ? value.value() : setting_row(name).fallback);
+}
+
 py::list settings_table() {
   py::list rows;
   for (const Setting& row : all_settings()) {
@@ -146,13 +152,13 @@ py::list settings_table() {
     entry["name"] = std::string(row.name);
     entry["default"] = to_python(row.fallback);
     entry["layer"] = std::string(row.layer);
+    entry["config"] = std::string(row.config);
     entry["meaning"] = std::string(row.meaning);
     entry["implemented"] = row.implemented;
     entry["changes_code"] = row.changes_code;
     entry["is_set"] = setting_is_set(row.name);
-    // A malformed value does not count: it is an error when a device is used, and this is what bug reports show.
     const Result<SettingValue> value = read_setting(row.name);
-    entry["value"] = to_python(value.ok() ? value.value() : row.fallback);
+    entry["value"] = setting_value(row.name);
     entry["error"] = value.ok() ? std::string() : value.error().message;
     rows.append(entry);
   }
@@ -264,6 +270,8 @@ void bind_device(py::module& module) {
   });
 
   module.def("settings", &settings_table);
+  module.def("setting", &setting_value, py::arg("name"),
+             "Its value, the default where the environment's is malformed.");
   module.def("settings_markdown", &settings_markdown);
   module.def("ignored_settings", [] {
     std::vector<std::string> names;

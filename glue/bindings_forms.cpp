@@ -6,6 +6,7 @@
 #include "glue/eager.h"
 #include "glue/fallback.h"
 #include "spyre/base/error.h"
+#include "spyre/forms/promotion.h"
 
 namespace spyre::glue {
 namespace {
@@ -96,9 +97,31 @@ bool run_refused(const py::dict& forms, const c10::OperatorHandle& op, torch::ji
   return true;
 }
 
+/// The dtype that operands compute in, by name; None where PyTorch has none. An operand is a category and a type:
+/// ("dimensioned", "float16"), ("zero_dimensional", "int32"), ("number", "float").
+std::optional<std::string> promoted_type(const std::vector<std::pair<std::string, std::string>>& operands,
+                                         const std::string& default_float) {
+  using Category = forms::Promoted::Category;
+  std::vector<forms::Promoted> seen;
+  for (const auto& [category, type] : operands) {
+    if (category == "number") {
+      const Number::Kind kind = type == "bool"  ? Number::Kind::kBool
+                                : type == "int" ? Number::Kind::kInt
+                                                : Number::Kind::kFloat;
+      seen.push_back({Category::kNumber, std::nullopt, kind});
+    } else {
+      const auto which = category == "dimensioned" ? Category::kDimensioned : Category::kZeroDimensional;
+      seen.push_back({which, host_type_from_name(type).value()});
+    }
+  }
+  const Result<HostType> found = forms::promote(seen, host_type_from_name(default_float).value());
+  return found.ok() ? std::optional<std::string>(to_string(found.value())) : std::nullopt;
+}
+
 }  // namespace
 
 void bind_forms(py::module& module) {
+  module.def("promoted_type", &promoted_type, py::arg("operands"), py::arg("default_float") = "float32");
   module.def("set_refused_forms", [](const py::dict& forms) {
     set_refused_form([kept = new py::dict(forms)](const c10::OperatorHandle& op, torch::jit::Stack* stack) {
       return run_refused(*kept, op, stack);

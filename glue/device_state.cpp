@@ -32,6 +32,17 @@ c10::Stream pack(c10::DeviceIndex device, int id) {
   return c10::Stream(c10::Stream::UNSAFE, spyre_device(device), static_cast<c10::StreamId>(id));
 }
 
+// Most likely typing errors: said when a device is first used, as malformed values are.
+void warn_of_unknown_settings() {
+  std::string names;
+  for (const UnknownSetting& unknown : unknown_settings()) {
+    names += (names.empty() ? "" : ", ") + unknown.name + " (nearest: " + unknown.nearest + ")";
+  }
+  if (!names.empty()) {
+    TORCH_WARN("the environment sets what is no setting of Spyre: ", names);
+  }
+}
+
 }  // namespace
 
 c10::DeviceIndex device_count() {
@@ -68,6 +79,8 @@ c10::DeviceIndex resolve_index(c10::DeviceIndex index) {
 
 Card& card(c10::DeviceIndex index) {
   Card& found = *unwrap(Runtime::instance().card(index));
+  static std::once_flag warned;
+  std::call_once(warned, warn_of_unknown_settings);
   static std::array<std::once_flag, Runtime::kMaxCards> hooked;
   std::call_once(hooked[static_cast<size_t>(index)], [&] {
     found.allocator().set_pressure_callback([](Bytes) {

@@ -13,27 +13,24 @@
 #include "glue/dense_tensor.h"
 #include "glue/eager_cache.h"
 #include "glue/eager_copies.h"
-#include "glue/eager_recipes.h"
+#include "glue/eager_positions.h"
+#include "glue/eager_rules.h"
 #include "glue/error.h"
 #include "glue/fallback.h"
 #include "glue/kernels.h"
 #include "glue/tensor_access.h"
 #include "spyre/base/settings.h"
+#include "spyre/forms/forms.h"
 
 namespace spyre::glue {
 namespace {
 
 /// One row of the table.
 struct EagerRow {
-  Recipe recipe;
-  std::string_view op;
+  const forms::FormRow* form;
   ResultRule results;
   std::string_view functional = {};  ///< of an in-place form: the operator that says what type it computes
 };
-
-bool on_card(const at::Tensor& tensor) {
-  return tensor.defined() && tensor.device().is_privateuseone();
-}
 
 /// The arguments of one call. All its tensors are on one device, but for numbers (CPU tensors without
 /// dimensions) that are only read; other mixtures raise what PyTorch raises for them on every device.
@@ -52,7 +49,7 @@ struct EagerCall {
     } else if (value.isOptionalTensorList()) {
       // Such lists are indices, which PyTorch takes from the CPU, too.
       for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorList()) {
-        if (tensor.has_value() && on_card(*tensor)) {
+        if (tensor.has_value() && is_spyre(*tensor)) {
           add(*tensor, is_written);
         }
       }
@@ -71,7 +68,7 @@ struct EagerCall {
       device_ = device_.value_or(tensor.device());
       require_one_device(*device_, tensor.device());
     }
-    if (!on_card(tensor)) {
+    if (!is_spyre(tensor)) {
       return;
     }
     if (tensor.numel() > 0) {
@@ -112,8 +109,8 @@ class Planner {
         return plan;
       }
     }
-    const auto has_elements = [](const ResultSpec& spec) { return c10::multiply_integers(spec.size) > 0; };
-    if (std::none_of(specs_.begin(), specs_.end(), has_elements)) {
+    if (std::none_of(specs_.begin(), specs_.end(),
+                     [](const ResultSpec& spec) { return spec.has_elements(); })) {
       return plan;
     }
     Status made = check_tensors();
@@ -142,11 +139,18 @@ class Planner {
       }
       const BaseImage* image = image_of(*tensor.storage().unsafeGetStorageImpl());
       if (image == nullptr || image->type != host_type_of(tensor.scalar_type())) {
-        return refuse("a tensor reads its storage as another dtype");
+        return forms::refuse("a tensor reads its storage as another dtype");
       }
     }
     for (const ResultSpec& spec : specs_) {
-      SPYRE_TRY(arithmetic_type(spec.dtype));
+      if (spec.absent) {
+        continue;
+      }
+      const std::optional<HostType> type = try_host_type(spec.dtype);
+      if (!type) {
+        return forms::refuse(c10::str("the card computes no ", spec.dtype));
+      }
+      SPYRE_TRY(forms::arithmetic_type(*type));
     }
     return Status();
   }
@@ -157,7 +161,7 @@ class Planner {
     for (const EagerPlan::Target& target : plan.targets) {
       for (const at::Tensor& other : call_.tensors) {
         if (written(target).is_alias_of(other) && !is_same_view(written(target), other)) {
-          return refuse("it writes into memory that it also reads");
+          return forms::refuse("it writes into memory that it also reads");
         }
       }
     }
@@ -165,7 +169,7 @@ class Planner {
     for (const Node& node : graph.nodes) {
       for (const Instruction& instruction : node.body) {
         if (instruction.is_load() && done.contains(instruction.buffer)) {
-          return refuse("a step reads what an earlier one has written over");
+          return forms::refuse("a step reads what an earlier one has written over");
         }
       }
       if (graph.buffers[static_cast<size_t>(node.target)].is_input) {
@@ -184,47 +188,46 @@ class Planner {
   }
 
   Status compile_into(EagerPlan& plan, bool direct, Views views) const {
-    GraphBuilder builder(name_, views);
+    CallGraph made(name_, views);
     for (EagerPlan::Target& target : plan.targets) {
       target.direct = direct;
       if (direct) {
-        builder.add_result(written(target));
+        made.add_result(written(target));
       } else {
         if (target.written >= 0) {
           target.spec.stride = contiguous_strides(target.spec.size);
         }
-        builder.add_result(target.spec);
+        made.add_result(target.spec);
       }
     }
-    SPYRE_TRY(row_.recipe(builder, call_.arguments, row_.op));
+    SPYRE_TRY(made.expand(*row_.form, call_.arguments));
     if (direct) {
-      SPYRE_TRY(check_overlap(plan, builder.graph()));
+      SPYRE_TRY(check_overlap(plan, made.graph()));
     }
-    SPYRE_TRY(verify(builder.graph()));
-    SPYRE_ASSIGN_OR_RETURN(const CompileOptions options, CompileOptions::from_environment());
-    SPYRE_ASSIGN_OR_RETURN(CompiledGraph compiled, compile(builder.graph(), options));
+    SPYRE_TRY(verify(made.graph()));
+    const CompileOptions options = unwrap(CompileOptions::from_environment());
+    SPYRE_ASSIGN_OR_RETURN(CompiledGraph compiled, compile(made.graph(), options));
     plan.kernel = std::make_shared<CompiledKernel>(std::move(compiled));
-    bind(plan, builder);
+    bind(plan, made);
     return Status();
   }
 
   /// Which of the call's tensors the kernel takes, and how it lays out what it makes.
-  void bind(EagerPlan& plan, const GraphBuilder& builder) const {
+  void bind(EagerPlan& plan, const CallGraph& made) const {
     plan.inputs.clear();
     for (const std::string& name : plan.kernel->input_names()) {
-      const BufferId id = *builder.graph().find(name);
-      const at::Tensor& tensor = builder.inputs()[static_cast<size_t>(builder.argument_number(id))];
+      const at::Tensor& tensor = made.input(name);
       const auto at = std::find_if(call_.tensors.begin(), call_.tensors.end(),
                                    [&](const at::Tensor& t) { return t.is_same(tensor); });
-      SPYRE_CHECK(at != call_.tensors.end(), "recipes read only the call's own tensors");
+      SPYRE_CHECK(at != call_.tensors.end(), "forms read only the call's own tensors");
       plan.inputs.push_back(static_cast<int>(at - call_.tensors.begin()));
     }
     size_t output = 0;
     for (size_t i = 0; i < plan.targets.size(); ++i) {
-      if (plan.targets[i].direct) {
+      if (plan.targets[i].direct || !plan.targets[i].spec.has_elements()) {
         continue;
       }
-      const std::string& name = builder.buffer(builder.result(i)).name;
+      const std::string& name = made.result_name(i);
       SPYRE_CHECK(plan.kernel->output_names()[output++] == name, "outputs come in the order of the results");
       plan.targets[i].layout = plan.kernel->argument(name).layout;
     }
@@ -254,7 +257,7 @@ std::vector<int> only_read(const EagerCall& call) {
 /// it beside others.
 bool makes_unturnable(const EagerPlan& plan) {
   return std::any_of(plan.targets.begin(), plan.targets.end(), [&](const EagerPlan::Target& target) {
-    if (target.direct || plan.kernel == nullptr ||
+    if (target.direct || plan.kernel == nullptr || !target.spec.has_elements() ||
         target.spec.stride != contiguous_strides(target.spec.size) ||
         bits_of(target.layout.device_dtype) != 32) {
       return false;
@@ -295,7 +298,9 @@ std::vector<at::Tensor> execute(const EagerPlan& plan, const EagerCall& call, c1
   std::vector<at::Tensor> inputs, outputs, results;
   for (const EagerPlan::Target& target : plan.targets) {
     const ResultSpec& spec = target.spec;
-    if (!target.direct && plan.kernel != nullptr) {
+    if (spec.absent) {
+      results.emplace_back();
+    } else if (!target.direct && plan.kernel != nullptr && spec.has_elements()) {
       outputs.push_back(empty_with_layout(spec.size, spec.stride, spec.dtype, target.layout, device));
       results.push_back(outputs.back());
     } else if (target.written < 0) {
@@ -314,7 +319,7 @@ std::vector<at::Tensor> execute(const EagerPlan& plan, const EagerCall& call, c1
   plan.kernel->run(inputs, outputs);
   for (size_t i = 0; i < plan.targets.size(); ++i) {
     const EagerPlan::Target& target = plan.targets[i];
-    if (target.written < 0 || target.direct) {
+    if (target.written < 0 || target.direct || !target.spec.has_elements()) {
       continue;
     }
     const at::Tensor& written = call.tensors[static_cast<size_t>(target.written)];
@@ -325,9 +330,9 @@ std::vector<at::Tensor> execute(const EagerPlan& plan, const EagerCall& call, c1
 }
 
 /// Whether every element of the result depends on its own operands only, and PyTorch says so of overlapping ones.
-bool writes_each_element(Recipe recipe) {
-  return recipe != &fill_masked && recipe != &add_matmul && recipe != &triangle && recipe != &index_copy &&
-         recipe != &index_put;
+bool writes_each_element(forms::Form form) {
+  return form != &forms::fill_masked && form != &forms::add_matmul && form != &forms::triangle &&
+         form != &forms::index_copy && form != &forms::index_put;
 }
 
 /// As PyTorch's own in-place operators do: raises where one element would be written twice, or read after it was.
@@ -356,14 +361,14 @@ class EagerOperator final : public c10::OperatorKernel {
       const size_t count = op.schema().arguments().size();
       const Arguments arguments(stack->data() + (stack->size() - count), count);
       const EagerCall call = read_call(op.schema(), arguments);
-      if (!row_.functional.empty() && writes_each_element(row_.recipe)) {
+      if (!row_.functional.empty() && writes_each_element(row_.form->form)) {
         check_overlap(call);
       }
       if (!eager_enabled()) {
         cpu_fallback(op, stack, kEagerIsOff);
         return;
       }
-      if (std::optional<at::Tensor> selected = index_by_mask(row_.recipe, arguments)) {
+      if (std::optional<at::Tensor> selected = index_by_mask(*row_.form, arguments)) {
         torch::jit::drop(stack, count);
         stack->emplace_back(std::move(*selected));
         return;
@@ -385,7 +390,7 @@ class EagerOperator final : public c10::OperatorKernel {
           }
           return;
         }
-        if (std::optional<at::Tensor> result = by_element(row_.recipe, arguments)) {
+        if (std::optional<at::Tensor> result = by_element(*row_.form, arguments)) {
           torch::jit::drop(stack, count);
           stack->emplace_back(std::move(*result));
           return;
@@ -400,7 +405,7 @@ class EagerOperator final : public c10::OperatorKernel {
       if (resize_written(*plan, call)) {
         continue;
       }
-      if (plan->kernel != nullptr && !positions_fit(row_.recipe, arguments)) {
+      if (plan->kernel != nullptr && !positions_fit(*row_.form, arguments)) {
         cpu_fallback(op, stack, "a position outside the tensor", FallbackCause::kWrongArguments);
         return;
       }
@@ -437,7 +442,7 @@ class EagerOperator final : public c10::OperatorKernel {
     const EagerCall beside = read_call(op.schema(), arguments);
     std::optional<EagerKey> key = eager_key(this, arguments);
     const std::shared_ptr<const EagerPlan> plan = key ? plan_of(op, beside, std::move(*key)) : nullptr;
-    if (plan == nullptr || !plan->refusal.empty() || !positions_fit(row_.recipe, arguments)) {
+    if (plan == nullptr || !plan->refusal.empty() || !positions_fit(*row_.form, arguments)) {
       return std::nullopt;
     }
     std::vector<at::Tensor> results = run(op.schema(), *plan, beside);
@@ -541,37 +546,6 @@ class EagerOperator final : public c10::OperatorKernel {
   const EagerRow row_;
 };
 
-ResultSpec spec_of(const at::Tensor& tensor) {
-  return {tensor.sizes().vec(), tensor.strides().vec(), tensor.scalar_type()};
-}
-
-c10::IValue without_data(const c10::IValue& value) {
-  const auto meta = [](const at::Tensor& tensor) {
-    if (!on_card(tensor)) {
-      return tensor;
-    }
-    return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(c10::kMeta));
-  };
-  if (value.isTensor()) {
-    return meta(value.toTensor());
-  }
-  if (value.isOptionalTensorList()) {
-    c10::List<std::optional<at::Tensor>> list;
-    for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorList()) {
-      list.push_back(tensor.has_value() ? std::optional(meta(*tensor)) : std::nullopt);
-    }
-    return list;
-  }
-  if (!value.isTensorList()) {
-    return value.isDevice() ? c10::IValue(c10::Device(c10::kMeta)) : value;
-  }
-  c10::List<at::Tensor> list;
-  for (const at::Tensor& tensor : value.toTensorVector()) {
-    list.push_back(meta(tensor));
-  }
-  return list;
-}
-
 }  // namespace
 
 bool eager_enabled() {
@@ -583,42 +557,18 @@ void set_refused_form(RefusedForm form) {
   refused_form() = std::move(form);
 }
 
-std::vector<ResultSpec> by_meta(const c10::OperatorHandle& op, Arguments arguments) {
-  const at::AutoDispatchBelowADInplaceOrView no_autograd;
-  torch::jit::Stack stack;
-  for (const c10::IValue& value : arguments) {
-    stack.push_back(without_data(value));
-  }
-  op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::Meta), &stack);
-  std::vector<ResultSpec> specs;
-  for (const c10::IValue& value : stack) {
-    specs.push_back(spec_of(value.toTensor()));
-  }
-  return specs;
+namespace {
+
+/// What the operator means, by the first of its names that PyTorch has.
+const forms::FormRow* form_of(std::string_view functional, std::string_view in_place, std::string_view out) {
+  std::string name(!functional.empty() ? functional : !in_place.empty() ? in_place : out);
+  name = "aten." + name + (name.find('.') == std::string::npos ? ".default" : "");
+  const forms::FormRow* form = forms::find_form(name);
+  SPYRE_CHECK(form != nullptr, "eager_table.def names operators that spyre/forms/table.def has: " + name);
+  return form;
 }
 
-std::vector<ResultSpec> of_self(const c10::OperatorHandle& /*op*/, Arguments arguments) {
-  return {spec_of(arguments[0].toTensor())};
-}
-
-std::vector<ResultSpec> of_layer_norm(const c10::OperatorHandle& /*op*/, Arguments arguments) {
-  const at::Tensor& x = arguments[0].toTensor();
-  const std::vector<int64_t> inner = arguments[1].toIntVector();
-  TORCH_CHECK(!inner.empty() && static_cast<int64_t>(inner.size()) <= x.dim() &&
-                  x.sizes().slice(static_cast<size_t>(x.dim()) - inner.size()) == c10::IntArrayRef(inner),
-              "the normalized shape is not the end of the input's");
-  const std::vector<int64_t> size = x.sizes().vec();
-  std::vector<int64_t> kept = size;
-  std::fill(kept.end() - static_cast<std::ptrdiff_t>(inner.size()), kept.end(), 1);
-  const ResultSpec statistics{kept, contiguous_strides(kept), x.scalar_type()};
-  return {{size, contiguous_strides(size), x.scalar_type()}, statistics, statistics};
-}
-
-std::vector<ResultSpec> of_rms_norm(const c10::OperatorHandle& op, Arguments arguments) {
-  std::vector<ResultSpec> specs = of_layer_norm(op, arguments);
-  specs.pop_back();
-  return specs;
-}
+}  // namespace
 
 void register_eager(torch::Library& library) {
   const auto add = [&](const char* name, const EagerRow& row) {
@@ -627,10 +577,14 @@ void register_eager(torch::Library& library) {
     }
     library.impl(name, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<EagerOperator>(row)));
   };
-#define SPYRE_EAGER(functional, in_place, out, recipe, op, results) \
-  add(functional, {&recipe, op, &results});                         \
-  add(in_place, {&recipe, op, &results, functional});               \
-  add(out, {&recipe, op, &results});
+  const auto add_variants = [&](const char* functional, const char* in_place, const char* out,
+                                ResultRule results) {
+    const forms::FormRow* form = form_of(functional, in_place, out);
+    add(functional, {form, results});
+    add(in_place, {form, results, functional});
+    add(out, {form, results});
+  };
+#define SPYRE_EAGER(functional, in_place, out, results) add_variants(functional, in_place, out, &results);
 #include "glue/eager_table.def"
 }
 
@@ -638,7 +592,7 @@ namespace {
 
 /// Plans and runs a copy; says why no kernel does it, nothing where one did. `to` is written, or made where it is undefined.
 std::string run_copy(Arguments arguments, const ResultSpec& spec, at::Tensor& to) {
-  static const EagerRow row{&copy, "", nullptr};
+  static const EagerRow row{forms::find_form("aten._to_copy.default"), nullptr};
   std::optional<EagerKey> key = eager_key(&row, arguments);
   if (!key) {
     return "the card takes no argument of this kind";

@@ -9,8 +9,8 @@
 /// Eager mode: one operator becomes one graph, compiled by the same driver as `torch.compile`'s and kept.
 ///
 ///     dispatcher ─ boxed arguments ─ key ─┬─ hit ──────────────────────────────────────────┬─ launch
-///                                         └─ miss ─ shapes by PyTorch ─ recipe ─ compile ──┘
-///                                                   any of them refuses: a form in Python, if there is one; else
+///                                         └─ miss ─ shapes by PyTorch ─ form ─ compile ────┘
+///                                                   any of them refuses: one in other operators, if there is one; else
 ///                                                   CPU fallback, counted with the reason
 ///
 /// Nothing else here goes through Python or Dynamo. The rows are eager_table.def. With the setting SPYRE_EAGER=0, read once

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "glue/compiled_kernel.h"
+#include "glue/eager_call.h"
 #include "glue/eager_copies.h"
-#include "glue/eager_graph.h"
 #include "glue/eager_key.h"
 
 namespace spyre::glue {

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "glue/eager.h"
-#include "glue/eager_graph.h"
+#include "glue/eager_call.h"
 #include "glue/tensor_access.h"
 #include "spyre/layout/device_layout.h"
 

@@ -5,7 +5,7 @@
 
 #include <bit>
 
-#include "glue/eager_recipes.h"
+#include "glue/eager_call.h"
 #include "glue/error.h"
 #include "glue/tensor_access.h"
 #include "spyre/base/settings.h"
@@ -23,7 +23,6 @@ enum class Tag : int64_t {
   kBool,
   kText,
   kInts,
-  kDoubles,
   kDevice
 };
 
@@ -82,6 +81,13 @@ class Writer {
     }
     if (value.isIntList()) {
       return ints(value.toIntVector());
+    }
+    if (value.isBoolList()) {
+      std::vector<int64_t> flags;
+      for (const bool flag : value.toBoolList()) {
+        flags.push_back(flag ? 1 : 0);
+      }
+      return ints(flags);
     }
     if (value.isDevice()) {
       return add(Tag::kDevice, value.toDevice().index());
@@ -160,7 +166,7 @@ std::optional<EagerKey> eager_key(const void* op, std::span<const c10::IValue> a
   writer.words.push_back(static_cast<int64_t>(reinterpret_cast<intptr_t>(op)));
   writer.words.push_back(static_cast<int64_t>(settings_fingerprint()));
   writer.words.push_back(static_cast<int64_t>(c10::get_default_dtype_as_scalartype()));
-  writer.words.push_back(float32_parts());
+  writer.words.push_back(form_options().float32_parts);
   for (const c10::IValue& value : arguments) {
     if (!writer.add(value)) {
       return std::nullopt;

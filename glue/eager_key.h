@@ -26,7 +26,7 @@ struct EagerKeyHash {
   size_t operator()(const EagerKey& key) const noexcept { return key.hash; }
 };
 
-/// `op` tells operators apart. Nothing for arguments that no recipe takes: generators, tensors with
+/// `op` tells operators apart. Nothing for arguments that no form takes: generators, tensors with
 /// dimensions on the CPU, storages.
 std::optional<EagerKey> eager_key(const void* op, std::span<const c10::IValue> arguments);
 

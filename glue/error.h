@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdexcept>
 #include <utility>
 
 #include "spyre/base/result.h"
@@ -9,6 +10,16 @@ namespace spyre::glue {
 /// Turns an error of the core into the exception PyTorch users know: torch.OutOfMemoryError for kOutOfMemory,
 /// RuntimeError for everything else, with the whole message (notes and hint included).
 [[noreturn]] void raise(const Error& error);
+
+/// A refusal of the compiler on its way to Python, where it is `torch_spyre._C.CompileError`: a RuntimeError with the
+/// fields of the error, for whoever has to decide what to do instead.
+class CompileRefused : public std::runtime_error {
+ public:
+  explicit CompileRefused(Error refusal)
+      : std::runtime_error(refusal.to_string()), error(std::move(refusal)) {}
+
+  const Error error;
+};
 
 inline void check(const Status& status) {
   if (!status.ok()) {

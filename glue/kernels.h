@@ -50,12 +50,13 @@ at::Tensor to_copy(const at::Tensor& self, std::optional<c10::ScalarType> dtype,
 at::Tensor copy_from_and_resize(const at::Tensor& self, const at::Tensor& dst);
 
 // norms.cpp
-/// The card has no single kernel for it: composed of operators that have one.
-std::tuple<at::Tensor, at::Tensor> rms_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
-                                                     c10::IntArrayRef normalized_shape,
-                                                     const at::Tensor& scale,
-                                                     const std::optional<at::Tensor>& weight,
-                                                     std::array<bool, 2> wanted);
+/// The running statistics change when nothing can go wrong any more. Only training saves what it found.
+std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm(const at::Tensor& x,
+                                                          const std::optional<at::Tensor>& weight,
+                                                          const std::optional<at::Tensor>& bias,
+                                                          const std::optional<at::Tensor>& running_mean,
+                                                          const std::optional<at::Tensor>& running_var,
+                                                          bool training, double momentum, double eps);
 
 /// With a `dtype` PyTorch casts first. Halves become float32 inside the kernel instead: what a cast leaves of rows that
 /// end inside a stick is in an order that nothing folds.

@@ -5,6 +5,7 @@ PYBIND11_MODULE(_C, module) {
   module.attr("__version__") = SPYRE_VERSION;
   module.attr("__revision__") = SPYRE_REVISION;
   module.attr("__torch_version__") = SPYRE_TORCH_VERSION;
+  spyre::glue::bind_errors(module);
   spyre::glue::bind_layout(module);
   spyre::glue::bind_tensor(module);
   spyre::glue::bind_device(module);

@@ -53,7 +53,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_local_scalar_dense", &local_scalar_dense);
   m.impl("record_stream", &record_stream);
 
-  m.impl("_fused_rms_norm_backward", &rms_norm_backward);
+  m.impl("native_batch_norm", &batch_norm);
+
   register_eager(m);
   for (const char* name : kFallbackBeforeDefault) {
     m.impl(name, torch::CppFunction::makeFromBoxedFunction<&cpu_fallback_without_kernel>());

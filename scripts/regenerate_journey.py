@@ -3,12 +3,14 @@
 
     regenerate_journey.py --bundle-tool build/dev/tools/spyre-bundle [--check]
 
-A block lies between `<!-- begin:NAME -->` and `<!-- end:NAME -->`; each has one function here. Nothing printed depends
-on time, addresses of this process or the number of threads, so equal code gives an equal page. With --check nothing is
-written; the exit code is 1 when the page is out of date. Needs a Python in which torch_spyre is installed.
+A block lies between `<!-- begin:NAME -->` and `<!-- end:NAME -->`; each has one function here. One without text is an
+error: what it showed is no longer printed. Nothing printed depends on time, addresses of this process or the number of
+threads, so equal code gives an equal page. With --check nothing is written; the exit code is 1 when the page is out of
+date. Needs a Python in which torch_spyre is installed.
 """
 
 import argparse
+import difflib
 import json
 import re
 import subprocess
@@ -143,27 +145,38 @@ def run_table(printed: str) -> str:
     return "\n".join(line for line in printed.splitlines() if "best" not in line)
 
 
+def pass_texts(tools: Path) -> list[tuple[str, str | None]]:
+    """The graph after every pass of the compiler, in order; None where a pass left it as it was."""
+    command = [tools / "spyre-compile", GRAPH, "--cores", "2", "--print-after", "all"]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    pieces = re.split(r"^# after (\S+?)(: unchanged)?\n", printed, flags=re.MULTILINE)[1:]
+    triples = zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True)
+    return [(name, None if unchanged else text.strip("\n")) for name, unchanged, text in triples]
+
+
+def changed_lines(before: str, after: str) -> str:
+    """What a pass took away and what it wrote, line by line."""
+    lines = difflib.ndiff(before.splitlines(), after.splitlines())
+    return "\n".join(line.rstrip() for line in lines if line.startswith(("- ", "+ ")))
+
+
+def pass_block(passes: list[tuple[str, str | None]]) -> str:
+    before = "\n".join(line for line in GRAPH.read_text().splitlines() if not line.startswith("#"))
+    shown = []
+    for name, after in passes:
+        shown.append(f"{name}: unchanged" if after is None else f"{name}:\n{changed_lines(before, after)}")
+        before = after or before
+    return "\n".join(shown)
+
+
 def compile_blocks(tools: Path) -> dict:
-    """The same softmax as a compiler sees it: the graph after some passes, and what running its bundle moved."""
-
-    def after(name: str) -> str:
-        done = subprocess.run(
-            [tools / "spyre-compile", GRAPH, "--cores", "2", "--print-after", name],
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        return done.stdout
-
-    nodes = re.findall(r"  node .*?\n  }\n", after("divide-work"), re.DOTALL)
-    buffers = [line for line in after("plan-pool").splitlines() if line.startswith(("  input", "  buffer"))]
+    """The same softmax as a compiler sees it: what each pass changes, and what running its bundle moved."""
     with tempfile.TemporaryDirectory() as scratch:
         subprocess.run([tools / "spyre-compile", GRAPH, "--cores", "2", "-o", scratch + "/b"], check=True)
         ran = subprocess.run([tools / "spyre-run", scratch + "/b"], check=True, capture_output=True, text=True).stdout
     return {
         "graph": first_node(GRAPH.read_text()),
-        "divided": nodes[0].rstrip("\n"),
-        "placed": "\n".join(buffers),
+        "passes": pass_block(pass_texts(tools)),
         "compiled": run_table(ran),
     }
 
@@ -201,6 +214,8 @@ def rewritten(page: str, blocks: dict) -> str:
     if names != set(blocks):
         raise SystemExit(f"docs/journey.md has blocks {sorted(names)}, this script makes {sorted(blocks)}")
     for name, text in blocks.items():
+        if not text.strip():
+            raise SystemExit(f"docs/journey.md: block '{name}' would be empty: what it shows is no longer printed")
         block = f"<!-- begin:{name} -->\n```text\n{text}\n```\n<!-- end:{name} -->"
         page = re.sub(rf"<!-- begin:{name} -->.*?<!-- end:{name} -->", lambda _, b=block: b, page, flags=re.DOTALL)
     return page

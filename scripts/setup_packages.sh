@@ -4,7 +4,7 @@ set -euo pipefail
 
 packages=(ccache cmake g++ libcli11-dev libfmt-dev libhwy-dev ninja-build nlohmann-json3-dev python3-venv)
 if [ "${1:-}" = --tests ]; then
-  packages+=(chromium chromium-driver clang-format libbenchmark-dev libgmock-dev libgtest-dev)
+  packages+=(chromium chromium-driver clang-format clang-tidy libbenchmark-dev libgmock-dev libgtest-dev)
 fi
 
 missing=()

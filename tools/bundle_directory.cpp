@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "spyre/base/file.h"
+#include "spyre/base/json.h"
 #include "spyre/program/fields.h"
 #include "spyre/program/image.h"
 #include "spyre/program/launch_spec.h"

@@ -66,10 +66,11 @@ Result<Json> plan_of_file(const std::string& path, const CompileOptions& options
 
 int run(Command command) {
   command.options.lx_planning = true;
-  command.options.scratchpad.in_place = !command.no_in_place;
-  if (command.no_evictions) command.options.scratchpad.evictions = false;
+  lx::MoveSet& moves = command.options.scratchpad.moves;
+  if (command.no_in_place) moves = moves.without({lx::Move::kTakeOverSlot});
+  if (command.no_evictions) moves = moves.without({lx::Move::kEvict});
+  if (command.no_clones) moves = moves.without({lx::Move::kCopyIn});
   if (command.no_reorder) command.options.reorder = false;
-  if (command.no_clones) command.options.scratchpad.clone_inputs = false;
   Result<Json> made = plan_of_file(command.input, command.options);
   if (!made.ok()) return tools::report(made.error(), tools::kBadArtifact);
   Json plan = std::move(made).value();
@@ -129,7 +130,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0, 2 << 20));
   app.add_flag("--no-in-place", command.no_in_place, "No result takes over the slot of an operand");
   app.add_flag("--no-clones", command.no_clones, "No copies of inputs in LX");
-  app.add_flag("--no-evictions", command.no_evictions, "No buffer leaves LX while it rests");
+  app.add_flag("--no-evictions", command.no_evictions, "No buffer leaves LX in an idle gap");
   app.add_flag("--no-reorder", command.no_reorder, "Nodes run in the order of the graph");
   app.add_flag("--json", command.json, "Print JSON");
   app.add_option("--html", command.html, "Write a self-contained page with the map of LX");

@@ -14,6 +14,7 @@
 #include <random>
 #include <thread>
 
+#include "spyre/base/json.h"
 #include "spyre/base/text.h"
 #include "spyre/layout/number_policy.h"
 #include "spyre/layout/pack.h"

@@ -23,7 +23,8 @@ _ONE_BY_ONE_AT_MOST = 16  # as many as a model has tokens that end a text
 
 
 def _slice_scatter(x, src, dim=0, start=None, end=None, step=1):
-    """Beside one another, where the card can: no kernel writes a part of a stick and keeps the rest."""
+    """Beside one another, where that can be: a part of a 32-bit tensor is copied by a kernel of its own, and joined by
+    another."""
     if step == 1 and src.numel():
         first, last, _ = slice(start, end).indices(x.shape[dim])
         rest = x.narrow(dim, last, x.shape[dim] - last)
@@ -36,6 +37,11 @@ def _slice_scatter(x, src, dim=0, start=None, end=None, step=1):
 def _select_scatter(x, src, dim, index):
     index = index + x.shape[dim] if index < 0 else index
     return _slice_scatter(x, src.unsqueeze(dim), dim, index, index + 1)
+
+
+def _glu(x, dim=-1):
+    values, gates = x.chunk(2, dim)
+    return values * torch.sigmoid(gates)
 
 
 def _isin(elements, test_elements, *, assume_unique=False, invert=False):
@@ -115,21 +121,6 @@ def _pad_words(x, pad, value=0):
     return torch.where(outside, torch.full((), value, dtype=x.dtype, device=x.device), aten.constant_pad_nd(x, pad, 0))
 
 
-def _glu(x, dim=-1):
-    values, gates = x.chunk(2, dim)
-    return values * torch.sigmoid(gates) if values.shape == gates.shape else NotImplemented
-
-
-def _native_batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps):
-    """The running statistics change when nothing can go wrong any more. Only training saves what it found."""
-    steps = decompositions.batch_norm_steps
-    out, mean, rstd, *after = steps(x, weight, bias, running_mean, running_var, training, momentum, eps)
-    for statistic, changed in zip((running_mean, running_var), after, strict=True):
-        if training and statistic is not None:
-            statistic.copy_(changed)
-    return (out, mean, rstd) if training else (out, x.new_empty(0), x.new_empty(0))
-
-
 _FORMS = {
     aten._native_multi_head_attention.default: encoder_layer.multi_head_attention,
     aten._transformer_encoder_layer_fwd.default: encoder_layer.transformer_encoder_layer,
@@ -141,56 +132,33 @@ _FORMS = {
     aten.flip.default: decompositions.flip,
     aten.gather.default: _inside(decompositions.gather),
     aten._unique2.default: compaction.unique,
-    aten.glu.default: _glu,
-    aten._weight_norm_interface.default: decompositions.weight_norm,
-    aten._weight_norm_interface_backward.default: decompositions.weight_norm_backward,
     aten._grouped_mm.default: decompositions.grouped_mm,
     aten.histc.default: _histc,
     aten.index_add.default: _inside(decompositions.index_add),
     aten.isin.Tensor_Tensor: _isin,
-    aten.linalg_vector_norm.default: decompositions.vector_norm,
     aten.masked_scatter.default: compaction.masked_scatter,
     aten.masked_select.default: compaction.masked_select,
     aten.max_pool2d_with_indices.default: decompositions.max_pool2d_with_indices,
     aten.max_pool2d_with_indices_backward.default: decompositions.max_pool2d_with_indices_backward,
-    aten.native_batch_norm.default: _native_batch_norm,
-    aten.native_group_norm.default: decompositions.native_group_norm,
-    aten.native_layer_norm_backward.default: decompositions.native_layer_norm_backward,
     aten.nll_loss_backward.default: decompositions.nll_loss_backward,
     aten.nll_loss_forward.default: decompositions.nll_loss_forward,
-    aten.roll.default: decompositions.roll,
     aten.scatter.src: _inside(decompositions.scatter),
     aten.scatter.value: _inside(decompositions.scatter),
     aten.scatter_add.default: _inside(decompositions.scatter_add),
-    aten.select_scatter.default: _select_scatter,
-    aten.slice_scatter.default: _slice_scatter,
     aten.sort.default: decompositions.sort,
     aten.sort.stable: decompositions.sort_stable,
-    aten.std.correction: decompositions.std,
-    aten.std_mean.correction: decompositions.std_mean,
     aten.topk.default: decompositions.topk,
-    aten.var.correction: decompositions.var,
-    aten.var_mean.correction: decompositions.var_mean,
 }
 
 # Operators with a kernel of their own, for calls that it is refused for.
 _WHERE_REFUSED = {
     aten._index_put_impl_.default: _add_rows,
     aten.constant_pad_nd.default: _pad_words,
+    aten.glu.default: _glu,
     aten.index.Tensor: eager_indexing.index,
+    aten.select_scatter.default: _select_scatter,
+    aten.slice_scatter.default: _slice_scatter,
 }
-
-# Operators whose decomposition is PyTorch's own, the one that torch.compile uses.
-_TAKEN_APART = """
-    frac heaviside logaddexp logaddexp2 logit nan_to_num sinc special_entr xlogy.Tensor
-    deg2rad isneginf isposinf rad2deg
-    celu elu hardshrink hardsigmoid hardswish log_sigmoid_forward mish _prelu_kernel softshrink threshold
-    aminmax count_nonzero.dim_IntList nansum
-    huber_loss mse_loss smooth_l1_loss
-    elu_backward gelu_backward hardsigmoid_backward hardswish_backward hardtanh_backward leaky_relu_backward
-    log_sigmoid_backward mish_backward mse_loss_backward native_batch_norm_backward
-    native_group_norm_backward softplus_backward
-"""
 
 # PyTorch takes these apart above autograd, and so do we; what is not for the card stays PyTorch's.
 _COMPOSITE_FORMS = {
@@ -224,6 +192,17 @@ def _with_promised_strides(op, found, args, kwargs):
 
     values, structure = tree_flatten(found)
     return tree_unflatten(map(lies_as, values, tree_leaves(promised)), structure)
+
+
+def _as_promised(op, form):
+    """The form of a refused call, whose results lie as those of its kernel would."""
+
+    @functools.wraps(form)
+    def found(*args, **kwargs):
+        result = form(*args, **kwargs)
+        return result if op._schema.is_mutable else _with_promised_strides(op, result, args, kwargs)
+
+    return found
 
 
 def _meta(x):
@@ -283,16 +262,9 @@ def _variants(op):
             yield other, results
 
 
-def _named(names):
-    for name in names.split():
-        packet, _, overload = name.partition(".")
-        yield getattr(getattr(aten, packet), overload or "default")
-
-
 def forms() -> dict:
     """Every operator with a form below autograd: those above, and what writes their results elsewhere."""
-    every = {**{op: torch._decomp.decomposition_table[op] for op in _named(_TAKEN_APART)}, **_FORMS}
-    return {**{other: _into(form, names) for op, form in every.items() for other, names in _variants(op)}, **every}
+    return {**{other: _into(form, names) for op, form in _FORMS.items() for other, names in _variants(op)}, **_FORMS}
 
 
 def replace(op, form) -> None:
@@ -305,7 +277,7 @@ def replace(op, form) -> None:
 def install() -> None:
     import torch_spyre._inductor.customops  # noqa: F401 - operators that forms call
 
-    _C.set_refused_forms({op.name(): form for op, form in _WHERE_REFUSED.items()})
+    _C.set_refused_forms({op.name(): _as_promised(op, form) for op, form in _WHERE_REFUSED.items()})
     _library.impl(aten._nested_tensor_from_mask_left_aligned.default, _packs_no_texts, "PrivateUse1")
     for op, form in forms().items():
         _library.impl(op, _kernel(op, form), "PrivateUse1")

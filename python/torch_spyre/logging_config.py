@@ -120,7 +120,7 @@ def get_config_source(component: str) -> str:
         return "programmatic"
     if "torch_spyre" in os.environ.get("TORCH_LOGS", ""):
         return "TORCH_LOGS"
-    if os.environ.get("TORCH_SPYRE_DEBUG", "0").lower() in ("1", "true", "on"):
+    if _C.setting("TORCH_SPYRE_DEBUG"):
         return "legacy:TORCH_SPYRE_DEBUG"
     return "default"
 

@@ -65,7 +65,7 @@ def _report(category: str, error: BaseException, when: datetime.datetime) -> dic
 
 def record_failure(category: str, error: BaseException, output_dir=None) -> pathlib.Path | None:
     """Writes a report if ``TORCH_SPYRE_FFDC`` is set. What goes wrong here hides nothing of the failure itself."""
-    if os.environ.get("TORCH_SPYRE_FFDC", "0").lower() not in ("1", "true", "on"):
+    if not _C.setting("TORCH_SPYRE_FFDC"):
         return None
     when = datetime.datetime.now(datetime.UTC)
     directory = _directory(output_dir)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <string_view>
 
 #include "spyre/base/units.h"
@@ -20,6 +21,9 @@ struct Machine {
 
   constexpr Bytes address_space() const { return segment_bytes * segments; }
   constexpr Bytes program_base() const { return segment_bytes * program_segment; }
+  /// Of the intermediate results of one program. Upstream keeps 2 GiB of the pool's segment for itself; a card with
+  /// smaller segments keeps an eighth.
+  constexpr Bytes largest_pool() const { return segment_bytes - std::min(gibibytes(2), segment_bytes / 8); }
 
   friend bool operator==(const Machine&, const Machine&) = default;
 };

@@ -5,13 +5,13 @@ namespace spyre {
 const Machine& spyre_card() {
   static constexpr Machine kCard = {
       .name = "spyre",
-      .cores = 32,                         // seeds/002: 32-core dataflow processor
-      .lx_per_core = mebibytes(2),         // seeds/002: 2 MB scratchpad per core
-      .segments = 8,                       // reference opspec-superdsc 1: 8 segments of the job address space
-      .segment_bytes = gibibytes(16),      // reference layouts-and-runtime 1: SEGMENT_SIZE
-      .program_segment = 7,                // reference layouts-and-runtime 1: PROG_SEGMENT
-      .span_limit = mebibytes(256),        // reference opspec-superdsc 1: span limit
-      .ring_bytes_per_cycle = Bytes(128),  // seeds/002 figure 1a: 128 B/cycle per direction
+      .cores = 32,                         // docs/reference/machine.md
+      .lx_per_core = mebibytes(2),         // docs/reference/machine.md
+      .segments = 8,                       // docs/reference/machine.md#address-space
+      .segment_bytes = gibibytes(16),      // docs/reference/machine.md#address-space
+      .program_segment = 7,                // docs/reference/machine.md#address-space
+      .span_limit = mebibytes(256),        // docs/reference/machine.md#address-space
+      .ring_bytes_per_cycle = Bytes(128),  // docs/reference/machine.md: each way
   };
   return kCard;
 }

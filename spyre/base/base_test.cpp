@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
+#include <set>
 
 #include "spyre/base/file.h"
 #include "spyre/base/json.h"
@@ -20,6 +21,7 @@
 namespace spyre {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 Result<int> half_of_even(int n) {
@@ -38,6 +40,16 @@ TEST(Result, PassesTheFirstErrorUpUnchanged) {
   EXPECT_EQ(quarter(8).value(), 2);
   EXPECT_EQ(quarter(6).error().message, "odd");
   EXPECT_EQ(quarter(3).error().to_string(), "odd\n  note found 3\n  try  an even number");
+}
+
+TEST(Error, KnowsItsNodeAndSaysWhereItComesFrom) {
+  const Error error = Error(ErrorKind::kUnsupported, "no such thing")
+                          .note("a fact")
+                          .about({.name = "buf3", .aten = "aten.neg", .source = "model.py:7"});
+  EXPECT_EQ(error.node->name, "buf3");
+  EXPECT_EQ(error.to_string(),
+            "no such thing\n  note it comes from aten.neg\n  note written at model.py:7\n  note a fact");
+  EXPECT_EQ(Error(ErrorKind::kUnsupported, "x").about({.name = "y"}).to_string(), "x");
 }
 
 TEST(Result, AskingAnErrorForItsValueIsABug) {
@@ -137,6 +149,50 @@ TEST(Settings, AllMalformedValuesAreSaidAtOnce) {
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().message, "DXP_LX_FRAC_AVAIL='nan' is not allowed: expected a number from 0 to 1");
   EXPECT_EQ(status.error().notes.back(), "SENCORES='33' is not allowed: expected 1 to 32");
+}
+
+TEST(Settings, AreValuesForWhoeverAsks) {
+  SettingValues settings;
+  EXPECT_TRUE(settings.set("SENCORES", int64_t{4}).ok());
+  EXPECT_TRUE(settings.set("DXP_LX_FRAC_AVAIL", int64_t{1}).ok()) << "a whole number is a number";
+  setenv("SENCORES", "7", 1);
+  EXPECT_EQ(settings.read<int64_t>("SENCORES").value(), 4)
+      << "the environment speaks only where nobody else does";
+  EXPECT_EQ(SettingValues().read<int64_t>("SENCORES").value(), 7);
+  unsetenv("SENCORES");
+  EXPECT_EQ(settings.read<double>("DXP_LX_FRAC_AVAIL").value(), 1.0);
+  EXPECT_TRUE(settings.read<bool>("LX_PLANNING").value());
+  EXPECT_EQ(settings.set("SENCORES", int64_t{33}).error().message,
+            "SENCORES='33' is not allowed: expected 1 to 32");
+  EXPECT_EQ(settings.set("LX_PLANNING", int64_t{2}).error().kind, ErrorKind::kInvalidArgument);
+  EXPECT_EQ(settings.set("LAYOUT_SOLVER", std::string("luck")).error().kind, ErrorKind::kInvalidArgument);
+  EXPECT_EQ(settings.set("SENCORE", int64_t{4}).error().kind, ErrorKind::kNotFound);
+}
+
+TEST(Settings, NamesInConfigAreUnique) {
+  std::set<std::string_view> names;
+  for (const Setting& row : all_settings()) {
+    EXPECT_TRUE(row.config.empty() || names.insert(row.config).second) << row.config;
+  }
+  EXPECT_TRUE(names.contains("sencores"));
+}
+
+TEST(Settings, UnknownNamesComeWithTheNearestOne) {
+  EXPECT_TRUE(unknown_settings().empty());
+  setenv("SPYRE_LX_PLANER_EVICTION", "0", 1);
+  setenv("TORCH_SPYRE_DEBUGG", "1", 1);
+  setenv("SPYRE_LX_PLANNING", "0", 1);
+  setenv("SPYRELIKE", "1", 1);    // does not start like ours
+  setenv("SPYRE_TOOLS", "x", 1);  // of our tests
+  const std::vector<UnknownSetting> unknown = unknown_settings();
+  for (const char* name :
+       {"SPYRE_LX_PLANER_EVICTION", "TORCH_SPYRE_DEBUGG", "SPYRE_LX_PLANNING", "SPYRELIKE", "SPYRE_TOOLS"}) {
+    unsetenv(name);
+  }
+  std::vector<std::string> found;
+  for (const UnknownSetting& u : unknown) found.push_back(u.name + " " + u.nearest);
+  EXPECT_THAT(found, ElementsAre("SPYRE_LX_PLANER_EVICTION SPYRE_LX_PLANNER_EVICTION",
+                                 "SPYRE_LX_PLANNING LX_PLANNING", "TORCH_SPYRE_DEBUGG TORCH_SPYRE_DEBUG"));
 }
 
 TEST(Settings, BoolTakesUpstreamsWords) {

@@ -40,8 +40,24 @@ Error&& Error::try_instead(std::string text) && {
   return std::move(*this);
 }
 
+Error&& Error::about(ErrorNode culprit) && {
+  node = std::move(culprit);
+  return std::move(*this);
+}
+
+Error&& Error::at_item(size_t position) && {
+  item = position;
+  return std::move(*this);
+}
+
 std::string Error::to_string() const {
   std::string out = message;
+  if (node && !node->aten.empty()) {
+    out += "\n  note it comes from " + node->aten;
+  }
+  if (node && !node->source.empty()) {
+    out += "\n  note written at " + node->source;
+  }
   for (const std::string& line : notes) {
     out += "\n  note " + line;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -30,12 +31,25 @@ enum class ErrorKind {
 
 std::string_view to_string(ErrorKind kind);
 
-/// A message for a person: what was found, what was allowed, where, and what to try.
+/// The node of a program that an error is about, as the program's author knows it.
+struct ErrorNode {
+  std::string name;
+  std::string aten;    ///< the operator it comes from, or empty
+  std::string source;  ///< file and line, or empty
+
+  friend bool operator==(const ErrorNode&, const ErrorNode&) = default;
+};
+
+/// What was found, what was allowed, where, and what to try. Texts are for people; whoever has to decide something reads
+/// `kind`, `node` and `item`.
 struct Error {
   ErrorKind kind;
   std::string message;             ///< one line: what was found and what was allowed
   std::vector<std::string> notes;  ///< facts that explain it, one line each
   std::string hint;                ///< what to try, or empty
+  std::optional<ErrorNode> node;   ///< of a graph, where one is to blame
+  std::optional<size_t>
+      item;  ///< of a sequence that was passed (the body of a kernel), where one is to blame
 
   Error(ErrorKind error_kind, std::string text) : kind(error_kind), message(std::move(text)) {}
 
@@ -43,8 +57,12 @@ struct Error {
   Error&& note(std::string text) &&;
   /// Says what to try. Chainable.
   Error&& try_instead(std::string text) &&;
+  /// Says which node it is about. Chainable.
+  Error&& about(ErrorNode culprit) &&;
+  /// Says which item it is about. Chainable.
+  Error&& at_item(size_t position) &&;
 
-  /// The message, then `  note ...` lines, then a `  try  ...` line.
+  /// The message, then `  note ...` lines (where the node comes from, then the notes), then a `  try  ...` line.
   std::string to_string() const;
 };
 

@@ -5,12 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include "spyre/base/json_fwd.h"
 #include "spyre/base/result.h"
 
 namespace spyre {
-
-/// JSON that keeps the order in which keys were written, so that equal values print to equal bytes.
-using Json = nlohmann::ordered_json;
 
 /// Parses JSON text. `origin` (a file name, say) starts the message of a failure.
 Result<Json> parse_json(std::string_view text, std::string_view origin);

@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
+#include <numeric>
 #include <optional>
+#include <utility>
 
 #include "spyre/base/text.h"
 
@@ -30,6 +34,7 @@ const std::vector<Setting>& table() {
        .type = kBool,
        .fallback = true,
        .layer = "passes",
+       .config = "co_optimizing_lx_planning",
        .changes_code = true,
        .meaning = "Search core splits and LX placement together."},
       {.name = "DXP_LX_FRAC_AVAIL",
@@ -38,6 +43,7 @@ const std::vector<Setting>& table() {
        .min = 0,
        .max = 1,
        .layer = "passes",
+       .config = "dxp_lx_frac_avail",
        .changes_code = true,
        .meaning = "Fraction of LX left to the back end; the rest is planned."},
       {.name = "EAGER_MODE",
@@ -66,6 +72,7 @@ const std::vector<Setting>& table() {
        .fallback = std::string("portfolio"),
        .choices = {"greedy", "firstfit", "bestfit", "simulated_annealing", "cpsat", "exact", "portfolio"},
        .layer = "passes",
+       .config = "layout_solver",
        .changes_code = true,
        .meaning = "Which solver places buffers in LX; cpsat, upstream's name, means exact."},
       {.name = "LOCAL_RANK",
@@ -79,6 +86,7 @@ const std::vector<Setting>& table() {
        .type = kBool,
        .fallback = true,
        .layer = "passes",
+       .config = "lx_boundary_clones",
        .changes_code = true,
        .meaning = "Inputs read several times may be copied into LX, results read again be made there and "
                   "copied out."},
@@ -86,6 +94,7 @@ const std::vector<Setting>& table() {
        .type = kBool,
        .fallback = true,
        .layer = "passes",
+       .config = "lx_planning",
        .changes_code = true,
        .meaning = "Keep intermediate buffers in the LX scratchpad."},
       {.name = "SENCORES",
@@ -94,6 +103,7 @@ const std::vector<Setting>& table() {
        .min = 1,
        .max = 32,
        .layer = "passes",
+       .config = "sencores",
        .changes_code = true,
        .meaning = "How many of the 32 cores work is divided over."},
       {.name = "SPYRE_BUNDLE_OPS",
@@ -102,6 +112,7 @@ const std::vector<Setting>& table() {
        .min = 0,
        .max = 1000000,
        .layer = "passes",
+       .config = "bundle_ops",
        .changes_code = true,
        .meaning =
            "Operations in one bundle; a graph with more is cut into several, launched in order. 0: no cut."},
@@ -150,10 +161,18 @@ const std::vector<Setting>& table() {
        .layer = "runtime",
        .meaning =
            "Who computes on the emulated card: the fast executor, or the interpreter that defines it."},
+      {.name = "SPYRE_INDUCTOR_IGNORE_HINTS",
+       .type = kBool,
+       .fallback = false,
+       .layer = "python",
+       .config = "ignore_work_division_hints",
+       .changes_code = true,
+       .meaning = "Compile as if no spyre_hint(work_div=...) had been written."},
       {.name = "SPYRE_KEEP_SUM_ORDER",
        .type = kBool,
        .fallback = true,
        .layer = "passes",
+       .config = "keep_sum_order",
        .changes_code = true,
        .meaning = "Joint planning leaves every sum divided as it is, so that results keep every bit; 0 lets "
                   "it divide "
@@ -162,24 +181,28 @@ const std::vector<Setting>& table() {
        .type = kBool,
        .fallback = true,
        .layer = "passes",
+       .config = "lx_planner_eviction",
        .changes_code = true,
        .meaning = "Buffers that rest may leave LX and be fetched again when that saves traffic."},
       {.name = "SPYRE_LX_PLANNER_RELAYOUT",
        .type = kBool,
        .fallback = true,
        .layer = "passes",
+       .config = "lx_planner_relayout",
        .changes_code = true,
        .meaning = "Cores that share a buffer in different divisions may exchange it over the ring."},
       {.name = "SPYRE_LX_PLANNER_REORDER",
        .type = kBool,
        .fallback = true,
        .layer = "passes",
+       .config = "lx_planner_reorder",
        .changes_code = true,
        .meaning = "Operations may run in another order when more fits into LX then."},
       {.name = "SPYRE_NON_TERMINAL",
        .type = kBool,
        .fallback = true,
        .layer = "runtime",
+       .config = "non_terminal",
        .changes_code = true,
        .meaning =
            "The runtime gives the cores to nobody else after a bundle marked non-terminal, so LX carries "
@@ -273,6 +296,32 @@ std::string lower(std::string_view text) {
   return out;
 }
 
+bool in_range(const Setting& row, double value) {
+  return value >= static_cast<double>(row.min) && value <= static_cast<double>(row.max);  // a NaN is not
+}
+
+// The value as its row has it: a whole number is a number, too, and 0 and 1 are as good as words.
+Result<SettingValue> allowed(const Setting& row, SettingValue value) {
+  const auto* const whole = std::get_if<int64_t>(&value);
+  if (row.type == kFloat && whole != nullptr) {
+    value = static_cast<double>(*whole);
+  } else if (row.type == kBool && whole != nullptr && (*whole == 0 || *whole == 1)) {
+    value = *whole == 1;
+  }
+  bool fits = value.index() == row.fallback.index();
+  if (fits && row.type == kInt) {
+    fits = std::get<int64_t>(value) >= row.min && std::get<int64_t>(value) <= row.max;
+  } else if (fits && row.type == kFloat) {
+    fits = in_range(row, std::get<double>(value));
+  } else if (fits && row.type == kChoice) {
+    fits = std::ranges::count(row.choices, std::get<std::string>(value)) > 0;
+  }
+  if (!fits) {
+    return malformed(row, to_string(value));
+  }
+  return value;
+}
+
 Result<SettingValue> parse(const Setting& row, std::string_view text) {
   switch (row.type) {
     case kBool: {
@@ -287,36 +336,47 @@ Result<SettingValue> parse(const Setting& row, std::string_view text) {
     }
     case kInt: {
       int64_t value = 0;
-      if (!parse_number(text, value) || value < row.min || value > row.max) {
+      if (!parse_number(text, value)) {
         return malformed(row, text);
       }
-      return SettingValue(value);
+      return allowed(row, value);
     }
     case kFloat: {
       double value = 0;
-      const auto low = static_cast<double>(row.min), high = static_cast<double>(row.max);
-      if (!parse_number(text, value) || !(value >= low && value <= high)) {
+      if (!parse_number(text, value)) {
         return malformed(row, text);
       }
-      return SettingValue(value);
+      return allowed(row, value);
     }
     case kChoice:
-      if (std::find(row.choices.begin(), row.choices.end(), text) == row.choices.end()) {
-        return malformed(row, text);
-      }
-      return SettingValue(std::string(text));
     case kText:
-      return SettingValue(std::string(text));
+      return allowed(row, std::string(text));
   }
   return malformed(row, text);
 }
 
-template <typename T>
-Result<T> read_as(std::string_view name) {
-  SPYRE_ASSIGN_OR_RETURN(const SettingValue value, read_setting(name));
-  SPYRE_CHECK(std::holds_alternative<T>(value), std::string(name) + " is read with the wrong type");
-  return std::get<T>(value);
+const Setting* find_row(std::string_view name) {
+  const auto row = std::ranges::find(table(), name, &Setting::name);
+  return row == table().end() ? nullptr : &*row;
 }
+
+// Insertions, deletions and replacements from one text to the other.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = std::exchange(row[j + 1], std::min({replaced, row[j] + 1, row[j + 1] + 1}));
+    }
+  }
+  return row.back();
+}
+
+// What our tests read to find programs; no part of the product.
+constexpr std::array<std::string_view, 6> kOfTests = {"SPYRE_BUNDLE",     "SPYRE_CASE_RUNNER", "SPYRE_PLACE",
+                                                      "SPYRE_SCREENSHOT", "SPYRE_TEST_FULL",   "SPYRE_TOOLS"};
 
 }  // namespace
 
@@ -325,9 +385,8 @@ std::span<const Setting> all_settings() {
 }
 
 const Setting& setting_row(std::string_view name) {
-  const auto& rows = table();
-  const auto row = std::find_if(rows.begin(), rows.end(), [&](const Setting& s) { return s.name == name; });
-  SPYRE_CHECK(row != rows.end(), std::string(name) + " has no row in the settings table");
+  const Setting* row = find_row(name);
+  SPYRE_CHECK(row != nullptr, std::string(name) + " has no row in the settings table");
   return *row;
 }
 
@@ -341,16 +400,30 @@ Result<SettingValue> read_setting(std::string_view name) {
 }
 
 Result<bool> read_bool(std::string_view name) {
-  return read_as<bool>(name);
+  return SettingValues().read<bool>(name);
 }
 Result<int64_t> read_int(std::string_view name) {
-  return read_as<int64_t>(name);
+  return SettingValues().read<int64_t>(name);
 }
 Result<double> read_float(std::string_view name) {
-  return read_as<double>(name);
+  return SettingValues().read<double>(name);
 }
 Result<std::string> read_string(std::string_view name) {
-  return read_as<std::string>(name);
+  return SettingValues().read<std::string>(name);
+}
+
+Status SettingValues::set(std::string_view name, SettingValue value) {
+  const Setting* row = find_row(name);
+  if (row == nullptr) {
+    return Error(ErrorKind::kNotFound, fmt::format("there is no setting '{}'", name));
+  }
+  SPYRE_ASSIGN_OR_RETURN(given_[std::string(name)], allowed(*row, std::move(value)));
+  return {};
+}
+
+Result<SettingValue> SettingValues::find(std::string_view name) const {
+  const auto given = given_.find(name);
+  return given == given_.end() ? read_setting(name) : given->second;
 }
 
 Status check_settings() {
@@ -383,6 +456,23 @@ std::vector<std::string_view> ignored_settings() {
   return names;
 }
 
+std::vector<UnknownSetting> unknown_settings() {
+  std::vector<UnknownSetting> found;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::string_view name = text.substr(0, text.find('='));
+    const bool ours = name.starts_with("SPYRE_") || name.starts_with("TORCH_SPYRE_");
+    if (!ours || find_row(name) != nullptr || std::ranges::count(kOfTests, name) > 0) {
+      continue;
+    }
+    const auto nearest = std::ranges::min_element(
+        table(), {}, [&](const Setting& row) { return edit_distance(name, row.name); });
+    found.push_back({std::string(name), std::string(nearest->name)});
+  }
+  std::ranges::sort(found, {}, &UnknownSetting::name);
+  return found;
+}
+
 std::string to_string(const SettingValue& value) {
   if (const bool* flag = std::get_if<bool>(&value)) {
     return *flag ? "1" : "0";
@@ -400,12 +490,15 @@ std::string settings_markdown() {
   std::string out =
       "# Settings\n\n"
       "Generated from the table in `spyre/base/settings.cpp` by `scripts/generate_docs.py`; do not edit.\n"
-      "Each is an environment variable. *Key* says whether compiled artifacts depend on it.\n\n"
-      "| name | allowed | default | layer | key | meaning |\n|---|---|---|---|---|---|\n";
+      "Each is an environment variable; some are also attributes of `torch_spyre._inductor.config`. *Key* "
+      "says whether\n"
+      "compiled artifacts depend on it.\n\n"
+      "| name | in config | allowed | default | layer | key | meaning |\n|---|---|---|---|---|---|---|\n";
   for (const Setting& row : table()) {
     const std::string fallback = to_string(row.fallback);
-    out += fmt::format("| `{}` | {} | {} | {} | {} | {}{} |\n", row.name, allowed_text(row),
-                       fallback.empty() ? "(empty)" : "`" + fallback + "`", row.layer,
+    out += fmt::format("| `{}` | {} | {} | {} | {} | {} | {}{} |\n", row.name,
+                       row.config.empty() ? std::string() : fmt::format("`{}`", row.config),
+                       allowed_text(row), fallback.empty() ? "(empty)" : "`" + fallback + "`", row.layer,
                        row.changes_code ? "yes" : "no", row.meaning,
                        row.implemented ? "" : " *Not implemented yet: setting it warns.*");
   }

@@ -54,7 +54,7 @@ TEST(ToyTimes, CopiesOfAnOperandShareTheCores) {
   EXPECT_EQ(replicated_load_time(Bytes(80), 2, 4, kToy).ns, 40);
 }
 
-// The check values of the reference, planning-and-timing 6.10, in its own units.
+// docs/reference/timing.md#check-values, in its own units.
 TEST(CheckValues, Streaming) {
   EXPECT_NEAR(streaming_time({kTensor, kTensor}, kCard).us(), 320.0, 0.05) << "neg";
   EXPECT_NEAR(streaming_time({kTensor * 2, kTensor}, kCard).us(), 431.8, 0.1) << "add";
@@ -126,7 +126,7 @@ TEST(CheckValues, Relayouts) {
   EXPECT_NEAR(relayout_time(mebibytes(2), 8, Bytes(128), 8, kCard).us(), 25.6, 0.05);
 }
 
-// Best splits and scores of the reference, 3.6; every legal split is tried.
+// docs/reference/division.md#best-splits; every legal split is tried.
 struct ScoreRow {
   MatmulShape shape;
   MatmulSplit best;

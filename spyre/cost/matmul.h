@@ -41,7 +41,7 @@ struct MatmulTime {
 /// Sustained rate by operand ranks: plain 2-D, batched in the default tile order, or rank 3 by rank 2.
 double matmul_rate(const MatmulShape& shape, int cores, const Rates& rates);
 
-/// How full the arrays run with so many rows per core: passes of 8 rows, full at 64 (reference 6.8).
+/// How full the arrays run with so many rows per core: passes of 8 rows, full at 64 (docs/reference/timing.md#matmul).
 double array_fill(double rows_per_core);
 
 /// Time of one matmul that reads and writes off-chip memory: arithmetic at the sustained rate; traffic plus

@@ -5,7 +5,7 @@
 
 namespace spyre {
 
-/// Off-chip traffic of one bundle (reference: planning-and-timing 6.2). A distinct input counts once however
+/// Off-chip traffic of one bundle (docs/reference/timing.md#traffic). A distinct input counts once however
 /// many operations read it, a broadcast operand at its own size, a spilled intermediate once as written and
 /// once per reader; what stays in LX counts nothing.
 struct Traffic {
@@ -26,7 +26,7 @@ double lone_reduction_rate(int64_t rows, int cores, const Rates& rates);
 /// Part of the off-chip bandwidth that so many cores reach: the table of rates.h, interpolated over log2.
 double core_share(int cores, const Rates& rates);
 
-/// Fitted rates of access patterns over a [rows, cols] fp16 tensor, bytes per ns (6.5).
+/// Fitted rates of access patterns over a [rows, cols] fp16 tensor, bytes per ns (docs/reference/timing.md#access-patterns).
 double concat_partition_rate(int64_t rows, int64_t cols);
 double concat_row_rate(int64_t cols);
 /// [R, M, C] to [M, R, C]; short middle dimensions are slower still.
@@ -35,7 +35,7 @@ double swap_outer_rate(int64_t rows, int64_t middle, int64_t cols);
 double row_broadcast_rate(int64_t rows, int64_t cols);
 double column_broadcast_rate(int64_t rows, int64_t cols);
 
-/// How well coarse tiles fill the machine: divides the memory time (6.7). `rows_per_core` counts one tile.
+/// How well coarse tiles fill the machine: divides the memory time (docs/reference/timing.md#tiles). `rows_per_core` counts one tile.
 double tile_efficiency(double rows_per_core, int64_t cols);
 double matmul_tile_efficiency(double rows_per_core);
 

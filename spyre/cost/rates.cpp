@@ -3,27 +3,28 @@
 namespace spyre {
 
 const Rates& fitted_rates() {
+  // Sections of docs/reference/timing.md, unless said otherwise.
   static constexpr Rates kFitted = {
-      .hbm_one_way = 150,      // reference planning-and-timing 6.3: fitted one-directional peak
-      .hbm_peak = 204.8,       // 1.1: constant of upstream's split planner
-      .turnaround = 0.00574,   // 6.3: balanced traffic then runs at 104.9 GB/s
-      .reread_share = 0.85,    // 6.4
-      .stick_swap = 116,       // 6.5
-      .outer_reduction = 113,  // 6.5
-      .reduction_share = {0.11, 0.22, 0.43, 0.54, 0.54, 1},  // 6.6
-      .mac_peak = 1536,                                      // 1.2: 98.304 TFLOP/s over 32 cores
-      .mac_sustained = 1140,                                 // 6.4: 74 % of the peak
-      .mac_batched = 160,                                    // 6.4
-      .mac_projection_few = 705,                             // 6.4
-      .mac_projection_many = 470,                            // 6.4
-      .ring = 192,                                           // 1.2: 128 bytes a cycle at 1.5 GHz, inferred
-      .relayout_row = -1.14,                                 // 6.9, error bar 25 %
-      .relayout_row_log = 3.92,                              // 6.9
-      .relayout_bytes = 547,                                 // 6.9
-      .replicated_per_core = 2.2,                            // 6.4: read off a test value, inferred
+      .hbm_one_way = 150,      // Bundles
+      .hbm_peak = 204.8,       // docs/reference/machine.md#rates
+      .turnaround = 0.00574,   // Bundles: balanced traffic then runs at 104.9 GB/s
+      .reread_share = 0.85,    // Bundles
+      .stick_swap = 116,       // Access patterns
+      .outer_reduction = 113,  // Access patterns
+      .reduction_share = {0.11, 0.22, 0.43, 0.54, 0.54, 1},  // Reductions
+      .mac_peak = 1536,                                      // docs/reference/machine.md#rates
+      .mac_sustained = 1140,                                 // Constants: 74 % of the peak
+      .mac_batched = 160,                                    // Constants
+      .mac_projection_few = 705,                             // Constants
+      .mac_projection_many = 470,                            // Constants
+      .ring = 192,                                           // docs/reference/machine.md#rates, inferred
+      .relayout_row = -1.14,                                 // Relayout, within 25 %
+      .relayout_row_log = 3.92,                              // Relayout
+      .relayout_bytes = 547,                                 // Relayout
+      .replicated_per_core = 2.2,                            // Constants, inferred
       .lx = 192,                                             // one stick a cycle, as the ring; inferred
-      .launch = 20'000,                                      // 6.1: order of magnitude, inferred
-      .overlap = 1,  // 6.3: the report model; the joint planner uses 0.46
+      .launch = 20'000,                                      // Launches: order of magnitude
+      .overlap = 1,  // Bundles: in reports; the joint planner uses 0.46
   };
   return kFitted;
 }

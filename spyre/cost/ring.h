@@ -11,8 +11,8 @@ namespace spyre {
 ///     core 0 --> core 1 --> core 2 --> core 3 (holds the sum)
 Nanos ring_chain_time(Bytes partial, int k, int hops, const Rates& rates);
 
-/// Moving a tensor between two divisions of the cores without leaving the chip (reference: 6.9, fitted, error
-/// bar 25 %): a cost per contiguous piece, growing with the split of the finer view, and the bytes
+/// Moving a tensor between two divisions of the cores without leaving the chip (docs/reference/timing.md#relayout,
+/// within 25 %): a cost per contiguous piece, growing with the split of the finer view, and the bytes
 /// themselves. `run` is the contiguous length of a piece; never overlapped with other work.
 Nanos relayout_time(Bytes bytes, int cores, Bytes run, int split, const Rates& rates);
 

@@ -4,7 +4,7 @@
 
 namespace spyre {
 
-/// Upstream's score of a matmul split (reference: planning-and-timing 3.6). Lower is better.
+/// Upstream's score of a matmul split (docs/reference/division.md#scores). Lower is better.
 ///
 /// `compute`, `hbm` and `partial_sums` estimate time at peak rates; the other terms are preferences fitted to
 /// make the ranking right. They are not latencies: never add them to a program's time.
@@ -28,7 +28,7 @@ SplitScore score_split(const MatmulShape& shape, const MatmulSplit& split, int m
 /// Whether the weight streams as in decoding: one shared fp16 weight and 2 to 32 rows.
 bool is_decode(const MatmulShape& shape);
 
-/// Bandwidth at which the weight arrives, bytes per ns (3.6, fitted to the split sweep). The m cores that
+/// Bandwidth at which the weight arrives, bytes per ns (docs/reference/division.md#weight-delivery). The m cores that
 /// split M share a slice, the cores / m distinct slices stream side by side, and the bus caps the sum:
 ///
 ///     cores 32, m 1, k 1:   32 slices at 5.4 each  -> 142 (capped)

@@ -2,14 +2,18 @@
 
 #include <fmt/format.h>
 
-#include "spyre/base/settings.h"
+#include <algorithm>
+#include <set>
+
+#include "spyre/driver/pass.h"
 #include "spyre/opspec/lower.h"
 #include "spyre/passes/align_divisions.h"
 #include "spyre/passes/assign_layouts.h"
 #include "spyre/passes/cut_bundles.h"
-#include "spyre/passes/divide_nodes.h"
+#include "spyre/passes/cut_loops.h"
+#include "spyre/passes/divide_work.h"
 #include "spyre/passes/eliminate_dead_code.h"
-#include "spyre/passes/move_halves.h"
+#include "spyre/passes/expand_calls.h"
 #include "spyre/passes/pad_contractions.h"
 #include "spyre/passes/peel_indices.h"
 #include "spyre/passes/plan_pool.h"
@@ -19,65 +23,155 @@
 namespace spyre {
 namespace {
 
-Status without_failure(Graph& graph, void (*pass)(Graph&)) {
+// A row's `run` for a pass that only takes the graph.
+template <void (*pass)(Graph&)>
+Status changed(Graph& graph, PassContext& /*context*/) {
   pass(graph);
   return Status();
 }
-
-// The whole compiler, in the order it runs.
-Status optimize(Graph& graph, const CompileOptions& options, PassLog& log, CompiledGraph& plans) {
-  ScratchpadOptions scratchpad = options.scratchpad;
-  scratchpad.known = std::make_shared<KnownAnswers>();
-  SPYRE_TRY(log.run("eliminate-dead-code", graph,
-                    [](Graph& g) { return without_failure(g, eliminate_dead_code); }));
-  SPYRE_TRY(log.run("select-ops", graph, select_ops));
-  SPYRE_TRY(
-      log.run("pad-contractions", graph, [](Graph& g) { return without_failure(g, pad_contractions); }));
-  SPYRE_TRY(log.run("assign-layouts", graph, [](Graph& g) { return assign_layouts(g); }));
-  // Only now is it known where dimensions end, and with it which loops are two.
-  SPYRE_TRY(log.run("cut-loops", graph, cut_loops));
-  SPYRE_TRY(log.run("peel-indices", graph, peel_indices));
-  SPYRE_TRY(log.run("tile-spans", graph, [&](Graph& g) { return tile_spans(g, options.cores); }));
-  SPYRE_TRY(log.run("divide-work", graph, [&](Graph& g) -> Status {
-    SPYRE_ASSIGN_OR_RETURN(plans.refused_hints, divide_nodes(g, options.cores));
-    return Status();
-  }));
-  // Of each buffer in LX it matters which bundles touch it.
-  SPYRE_TRY(log.run("cut-bundles", graph, [&](Graph& g) {
-    cut_bundles(g, options.bundle_ops);
-    return Status();
-  }));
-  // What a core holds follows from the division; what LX does not take lies in the pool.
-  if (options.lx_planning) {
-    SPYRE_TRY(log.run("align-divisions", graph, [&](Graph& g) { return align_divisions(g, options.cores); }));
-    if (options.co_optimize) {
-      SPYRE_TRY(log.run("co-optimize", graph, [&](Graph& g) -> Status {
-        SPYRE_ASSIGN_OR_RETURN(plans.joint, co_optimize(g, {.cores = options.cores,
-                                                            .scratchpad = scratchpad,
-                                                            .keep_sums = options.keep_sums,
-                                                            .progress = log.progress_of("co-optimize")}));
-        return Status();
-      }));
-    }
-    // What a core holds of every buffer is known, so an order can be judged by what fits. Bundles are runs of
-    // the order the graph has: where it is cut, it stays.
-    if (options.reorder && options.bundle_ops == 0) {
-      SPYRE_TRY(log.run("reorder-nodes", graph, [&](Graph& g) -> Status {
-        SPYRE_ASSIGN_OR_RETURN(plans.order, reorder_nodes(g, {.scratchpad = scratchpad}));
-        return Status();
-      }));
-    }
-    SPYRE_TRY(log.run("plan-scratchpad", graph, [&](Graph& g) -> Status {
-      scratchpad.progress = log.progress_of("plan-scratchpad");
-      SPYRE_ASSIGN_OR_RETURN(plans.scratchpad, plan_scratchpad(g, scratchpad));
-      return Status();
-    }));
-  }
-  return log.run("plan-pool", graph, plan_pool);
+template <Status (*pass)(Graph&)>
+Status tried(Graph& graph, PassContext& /*context*/) {
+  return pass(graph);
 }
 
-// As the caller knows them: `given` is the graph that was asked for, which may call two halves one word.
-Result<std::vector<KernelArgument>> arguments_of(const Graph& graph, const Graph& given) {
+bool plans_lx(const CompileOptions& options) {
+  return options.lx_planning;
+}
+
+// The whole compiler, in the order it runs. Rows say what must not change places; comments say why.
+const std::vector<Pass>& table() {
+  using enum Fact;
+  static const auto& rows = *new std::vector<Pass>{
+      {.name = "expand-calls",
+       .summary = "which loops make up each operator that was kept whole, by its form",
+       .gives = {kLoops},
+       .too_late_after = {kDeviceOps},
+       .run = tried<expand_calls>},
+      {.name = "eliminate-dead-code",
+       .summary = "what need not run",
+       .needs = {kLoops},
+       .run = changed<eliminate_dead_code>},
+      {.name = "select-ops",
+       .summary = "which operations of the card make up each node",
+       .needs = {kLoops},
+       .gives = {kDeviceOps},
+       .too_late_after = {kWholeSums},
+       .run = tried<select_ops>},
+      {.name = "pad-contractions",
+       .summary = "zeros behind summed dimensions that do not end with a stick",
+       .needs = {kDeviceOps},
+       .gives = {kWholeSums},
+       .too_late_after = {kLayouts},
+       .run = changed<pad_contractions>},
+      {.name = "assign-layouts",
+       .summary = "device layouts and the copies between them",
+       .needs = {kDeviceOps, kWholeSums},
+       .gives = {kLayouts},
+       .run = [](Graph& graph, PassContext&) { return assign_layouts(graph); }},
+      // Only now is it known where dimensions end, and with it which loops are two.
+      {.name = "cut-loops",
+       .summary = "where loops end with the dimensions of their tensors",
+       .needs = {kDeviceOps, kLayouts},
+       .gives = {kCutLoops},
+       .run = tried<cut_loops>},
+      {.name = "peel-indices",
+       .summary = "where gathers are cut so that cores read whole sticks of indices",
+       .needs = {kDeviceOps, kLayouts, kCutLoops},
+       .gives = {kWholeIndices},
+       .too_late_after = {kDivisions},
+       .run = tried<peel_indices>},
+      {.name = "tile-spans",
+       .summary = "which nodes run in parts, because a core reaches no more of their tensors",
+       .needs = {kDeviceOps, kLayouts, kCutLoops, kWholeIndices},
+       .gives = {kWithinReach},
+       .too_late_after = {kDivisions, kBundles},
+       .run = [](Graph& graph, PassContext& context) { return tile_spans(graph, context.options.cores); }},
+      {.name = "divide-work",
+       .summary = "how many cores share each loop",
+       .needs = {kDeviceOps, kLayouts, kWithinReach},
+       .gives = {kDivisions},
+       .run = [](Graph& graph, PassContext& context) -> Status {
+         SPYRE_ASSIGN_OR_RETURN(context.found.refused_hints, divide_work(graph, context.options.cores));
+         return Status();
+       }},
+      // Of each buffer in LX it matters which bundles touch it.
+      {.name = "cut-bundles",
+       .summary = "which operations are launched together",
+       .needs = {kWithinReach},
+       .gives = {kBundles},
+       .run =
+           [](Graph& graph, PassContext& context) {
+             cut_bundles(graph, context.options.bundle_ops);
+             return Status();
+           }},
+      // What a core holds follows from the division; what LX does not take lies in the pool.
+      {.name = "align-divisions",
+       .summary = "which nodes are divided as their producers are",
+       .needs = {kDeviceOps, kLayouts, kDivisions},
+       .too_late_after = {kJoint, kScratchpads},
+       .wanted = plans_lx,
+       .run = [](Graph& graph,
+                 PassContext& context) { return align_divisions(graph, context.options.cores); }},
+      {.name = "co-optimize",
+       .summary = "the divisions of all nodes, together with what then stays in LX",
+       .needs = {kDeviceOps, kLayouts, kDivisions, kBundles},
+       .gives = {kJoint},
+       .too_late_after = {kOrder, kScratchpads},
+       .wanted = [](const CompileOptions& options) { return options.lx_planning && options.co_optimize; },
+       .run = [](Graph& graph, PassContext& context) -> Status {
+         SPYRE_ASSIGN_OR_RETURN(context.found.joint,
+                                co_optimize(graph, context.planner,
+                                            {.cores = context.options.cores,
+                                             .keep_sums = context.options.keep_sums,
+                                             .progress = context.log.progress_of("co-optimize")}));
+         return Status();
+       }},
+      // What a core holds of every buffer is known, so an order can be judged by what fits. Bundles are runs of the order
+      // the graph has: where it is cut, it stays.
+      {.name = "reorder-nodes",
+       .summary = "another order of nodes, where more fits into the scratchpads then",
+       .needs = {kDeviceOps, kLayouts, kDivisions, kBundles},
+       .gives = {kOrder},
+       .too_late_after = {kScratchpads},
+       .wanted =
+           [](const CompileOptions& options) {
+             return options.lx_planning && options.reorder && options.bundle_ops == 0;
+           },
+       .run = [](Graph& graph, PassContext& context) -> Status {
+         SPYRE_ASSIGN_OR_RETURN(context.found.order, reorder_nodes(graph, context.planner));
+         return Status();
+       }},
+      {.name = "plan-scratchpad",
+       .summary = "what stays in the cores' scratchpads, and at which address",
+       .needs = {kDeviceOps, kLayouts, kDivisions, kBundles},
+       .gives = {kScratchpads},
+       .too_late_after = {kPlaces},
+       .wanted = plans_lx,
+       .run = [](Graph& graph, PassContext& context) -> Status {
+         SPYRE_ASSIGN_OR_RETURN(
+             context.found.scratchpad,
+             plan_scratchpad(graph, context.planner, context.log.progress_of("plan-scratchpad")));
+         return Status();
+       }},
+      {.name = "plan-pool",
+       .summary = "where local buffers lie in device memory",
+       .needs = {kLayouts, kWithinReach},
+       .gives = {kPlaces},
+       .run = tried<plan_pool>},
+  };
+  return rows;
+}
+
+Status optimize(Graph& graph, const CompileOptions& options, PassLog& log, CompiledGraph& found) {
+  PassContext context(options, log, found);
+  for (const Pass& pass : passes()) {
+    if (pass.wanted != nullptr && !pass.wanted(options)) continue;
+    SPYRE_TRY(log.run(pass.name, graph, [&](Graph& g) { return pass.run(g, context); }));
+  }
+  return Status();
+}
+
+std::vector<KernelArgument> arguments_of(const Graph& graph) {
   std::vector<KernelArgument> arguments;
   for (const BufferId id : launch_buffers(graph)) {
     const Buffer& buffer = graph.buffers[static_cast<size_t>(id)];
@@ -88,16 +182,6 @@ Result<std::vector<KernelArgument>> arguments_of(const Graph& graph, const Graph
                             .stride = buffer.stride,
                             .offset = buffer.offset,
                             .storage = buffer.storage};
-    const std::optional<BufferId> known = given.find(buffer.name);
-    if (known && given.buffers[static_cast<size_t>(*known)].dtype != buffer.dtype) {
-      const Buffer& words = given.buffers[static_cast<size_t>(*known)];
-      SPYRE_ASSIGN_OR_RETURN(argument.layout, word_layout(words));
-      argument.dtype = words.dtype;
-      argument.size = words.size;
-      argument.stride = words.stride;
-      argument.offset = words.offset;
-      argument.storage = words.storage;
-    }
     argument.role = buffer.is_input ? KernelArgument::Role::kInput
                     : buffer.fill   ? KernelArgument::Role::kConstant
                                     : KernelArgument::Role::kOutput;
@@ -105,24 +189,6 @@ Result<std::vector<KernelArgument>> arguments_of(const Graph& graph, const Graph
     arguments.push_back(std::move(argument));
   }
   return arguments;
-}
-
-// The artifact, too, speaks of tensors as the caller knows them.
-void describe_arguments(const std::vector<KernelArgument>& arguments, Kernel& kernel) {
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const KernelArgument& known = arguments[i];
-    LaunchArgument& launch = kernel.arguments[i];
-    launch.dtype = to_string(known.dtype);
-    launch.shape.assign(known.size.begin(), known.size.end());
-    launch.stride.clear();
-    if (known.stride != contiguous_strides(known.size)) launch.stride = known.stride;
-    launch.offset = known.offset;
-    launch.storage = known.storage;
-    launch.device_size = known.layout.device_size;
-    launch.stride_map = known.layout.stride_map;
-    launch.format = known.layout.device_dtype;
-    launch.arrangement = known.layout.element_arrangement;
-  }
 }
 
 // An input that no node touches never met a layout pass that would ask for its layout.
@@ -135,21 +201,15 @@ Status complete_layouts(Graph& graph) {
   return Status();
 }
 
-// A refusal of the code generator with the node it is about: the first that is refused by itself.
-Error with_node(const Error& cause, const Graph& graph, const Kernel& kernel) {
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    Kernel alone = kernel;
-    alone.body = {kernel.body[i]};
-    if (write_bundle(alone).ok()) continue;
-    const Node& node = graph.nodes[i];
-    Error error(cause.kind, fmt::format("codegen: node '{}': {}", node.name, cause.message));
-    error.notes = cause.notes;
-    if (!node.aten.empty()) error.notes.push_back("it comes from " + node.aten);
-    if (!node.source.empty()) error.notes.push_back("written at " + node.source);
-    error.hint = cause.hint;
-    return error;
-  }
-  return cause;
+// A refusal of the code generator with the node it is about: the kernel's body has one item per node.
+Error with_node(Error error, const Graph& graph, const std::set<std::string>& written) {
+  if (!error.item) return error;
+  const auto refused = graph.nodes.begin() + static_cast<std::ptrdiff_t>(*error.item);
+  error.message = fmt::format("codegen: node '{}': {}", refused->name, error.message);
+  // A copy that a pass made comes before the node that it was made for.
+  const auto known = std::find_if(refused, graph.nodes.end(),
+                                  [&](const Node& node) { return written.contains(origin_of(node).name); });
+  return std::move(error).about(origin_of(known == graph.nodes.end() ? *refused : *known));
 }
 
 // The bundles of the kernel, whose body has one item per node.
@@ -162,40 +222,53 @@ std::vector<BundlePart> parts_of(const Graph& graph) {
 
 }  // namespace
 
-Result<CompileOptions> CompileOptions::from_environment() {
+std::span<const Pass> passes() {
+  static const Status order = check_order(table());
+  SPYRE_CHECK(order.ok(), order.error().to_string());
+  return table();
+}
+
+Result<CompileOptions> CompileOptions::from_settings(const SettingValues& settings) {
   CompileOptions options;
-  SPYRE_ASSIGN_OR_RETURN(options.cores, read_int("SENCORES"));
-  SPYRE_ASSIGN_OR_RETURN(options.lx_planning, read_bool("LX_PLANNING"));
-  SPYRE_ASSIGN_OR_RETURN(options.co_optimize, read_bool("CO_OPTIMIZING_LX_PLANNING"));
-  SPYRE_ASSIGN_OR_RETURN(options.keep_sums, read_bool("SPYRE_KEEP_SUM_ORDER"));
-  SPYRE_ASSIGN_OR_RETURN(options.bundle_ops, read_int("SPYRE_BUNDLE_OPS"));
-  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.across_bundles, read_bool("SPYRE_NON_TERMINAL"));
-  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.clone_inputs, read_bool("LX_BOUNDARY_CLONES"));
-  options.scratchpad.copy_out = options.scratchpad.clone_inputs;
-  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.relayouts, read_bool("SPYRE_LX_PLANNER_RELAYOUT"));
-  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.evictions, read_bool("SPYRE_LX_PLANNER_EVICTION"));
-  SPYRE_ASSIGN_OR_RETURN(options.reorder, read_bool("SPYRE_LX_PLANNER_REORDER"));
-  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.solver, read_string("LAYOUT_SOLVER"));
-  SPYRE_ASSIGN_OR_RETURN(const double back_end_fraction, read_float("DXP_LX_FRAC_AVAIL"));
-  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.capacity, usable_lx(back_end_fraction));
+  SPYRE_ASSIGN_OR_RETURN(options.cores, settings.read<int64_t>("SENCORES"));
+  SPYRE_ASSIGN_OR_RETURN(options.lx_planning, settings.read<bool>("LX_PLANNING"));
+  SPYRE_ASSIGN_OR_RETURN(options.co_optimize, settings.read<bool>("CO_OPTIMIZING_LX_PLANNING"));
+  SPYRE_ASSIGN_OR_RETURN(options.keep_sums, settings.read<bool>("SPYRE_KEEP_SUM_ORDER"));
+  SPYRE_ASSIGN_OR_RETURN(options.bundle_ops, settings.read<int64_t>("SPYRE_BUNDLE_OPS"));
+  SPYRE_ASSIGN_OR_RETURN(const bool across_bundles, settings.read<bool>("SPYRE_NON_TERMINAL"));
+  SPYRE_ASSIGN_OR_RETURN(const bool boundary_copies, settings.read<bool>("LX_BOUNDARY_CLONES"));
+  SPYRE_ASSIGN_OR_RETURN(const bool shuffles, settings.read<bool>("SPYRE_LX_PLANNER_RELAYOUT"));
+  SPYRE_ASSIGN_OR_RETURN(const bool evictions, settings.read<bool>("SPYRE_LX_PLANNER_EVICTION"));
+  options.scratchpad.moves = lx::MoveSet::all()
+                                 .where(lx::Move::kCrossBundles, across_bundles)
+                                 .where(lx::Move::kCopyIn, boundary_copies)
+                                 .where(lx::Move::kCopyOut, boundary_copies)
+                                 .where(lx::Move::kShuffle, shuffles)
+                                 .where(lx::Move::kEvict, evictions);
+  SPYRE_ASSIGN_OR_RETURN(options.reorder, settings.read<bool>("SPYRE_LX_PLANNER_REORDER"));
+  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.solver, settings.read<std::string>("LAYOUT_SOLVER"));
+  SPYRE_ASSIGN_OR_RETURN(const double back_end_fraction, settings.read<double>("DXP_LX_FRAC_AVAIL"));
+  SPYRE_ASSIGN_OR_RETURN(options.scratchpad.capacity, lx::usable_lx(back_end_fraction));
   return options;
 }
 
 Result<CompiledGraph> compile(Graph graph, const CompileOptions& options, PassLog& log) {
   CompiledGraph compiled;
   compiled.options = options;
-  const Graph given = graph;
-  for (Node& node : graph.nodes) node.bundle = 0;  // decided by us
+  std::set<std::string> written;  // names of nodes as whoever wrote the graph knows them
+  for (Node& node : graph.nodes) {
+    node.bundle = 0;  // decided by us
+    written.insert(node.name);
+  }
   SPYRE_TRY(check_sizes(graph));
   SPYRE_TRY(optimize(graph, options, log, compiled));
   SPYRE_TRY(complete_layouts(graph));
   const std::vector<BundlePart> parts = parts_of(graph);
-  SPYRE_ASSIGN_OR_RETURN(compiled.arguments, arguments_of(graph, given));
+  compiled.arguments = arguments_of(graph);
   SPYRE_TRY(log.time("write-bundle", [&]() -> Status {
     SPYRE_ASSIGN_OR_RETURN(compiled.kernel, lower_to_kernel(graph));
-    describe_arguments(compiled.arguments, compiled.kernel);
     Result<Bundle> bundle = write_bundle(compiled.kernel, {.parts = parts});
-    if (!bundle.ok()) return with_node(bundle.error(), graph, compiled.kernel);
+    if (!bundle.ok()) return with_node(bundle.error(), graph, written);
     compiled.bundle = std::move(bundle).value();
     if (parts.size() > 1) compiled.caller_pool = Bytes(compiled.kernel.pool_bytes);
     return Status();

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "spyre/base/result.h"
+#include "spyre/base/settings.h"
 #include "spyre/codegen/superdsc/bundle.h"
 #include "spyre/driver/pass_log.h"
 #include "spyre/graph/graph.h"
@@ -15,16 +16,19 @@
 /// The compiler: a graph in, the artifacts of one kernel out.
 namespace spyre {
 
+/// What a compilation may be asked for, as a value; the table of settings has the meanings and the defaults.
 struct CompileOptions {
-  int64_t cores = 32;            ///< SENCORES
-  bool lx_planning = true;       ///< LX_PLANNING
-  bool co_optimize = true;       ///< CO_OPTIMIZING_LX_PLANNING
-  bool keep_sums = true;         ///< SPYRE_KEEP_SUM_ORDER
-  bool reorder = true;           ///< SPYRE_LX_PLANNER_REORDER
-  int64_t bundle_ops = 0;        ///< SPYRE_BUNDLE_OPS
-  ScratchpadOptions scratchpad;  ///< LAYOUT_SOLVER, DXP_LX_FRAC_AVAIL, SPYRE_NON_TERMINAL
-  /// The options that the environment asks for. Refused: values out of range.
-  static Result<CompileOptions> from_environment();
+  int64_t cores = setting_default<int64_t>("SENCORES");
+  bool lx_planning = setting_default<bool>("LX_PLANNING");
+  bool co_optimize = setting_default<bool>("CO_OPTIMIZING_LX_PLANNING");
+  bool keep_sums = setting_default<bool>("SPYRE_KEEP_SUM_ORDER");
+  bool reorder = setting_default<bool>("SPYRE_LX_PLANNER_REORDER");
+  int64_t bundle_ops = setting_default<int64_t>("SPYRE_BUNDLE_OPS");
+  lx::PlannerOptions scratchpad;
+
+  /// The options that these settings ask for. Refused: values of the environment that are out of range.
+  static Result<CompileOptions> from_settings(const SettingValues& settings);
+  static Result<CompileOptions> from_environment() { return from_settings({}); }
 };
 
 /// One launch argument, in launch order. Constants come last, and are not the caller's: the artifact holds
@@ -47,7 +51,7 @@ struct CompiledGraph {
   std::vector<KernelArgument> arguments;  ///< inputs, outputs, constants
   /// Device memory that the caller passes in front of the arguments, for what several bundles share; 0: none.
   Bytes caller_pool;
-  ScratchpadPlan scratchpad;               ///< empty without LX planning
+  lx::Plan scratchpad;                     ///< empty without LX planning
   std::vector<RefusedHint> refused_hints;  ///< wished splits that the work could not be divided by
   std::optional<CoOptimizeReport> joint;   ///< with co-optimization: what it found
   std::optional<ReorderReport> order;      ///< with re-ordering: what it found

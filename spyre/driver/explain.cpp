@@ -2,14 +2,16 @@
 
 #include <map>
 
+#include "spyre/base/json.h"
 #include "spyre/graph/device_op.h"
+#include "spyre/lx/compulsory.h"
+#include "spyre/lx/plan_cost.h"
 #include "spyre/passes/cut_bundles.h"
-#include "spyre/passes/scratchpad/plan_cost.h"
 
 namespace spyre {
 namespace {
 
-Json cost_json(const PlanCost& cost) {
+Json cost_json(const lx::PlanCost& cost) {
   return {{"us", cost.total().us()},         {"memory_us", cost.memory().us()},
           {"compute_us", cost.compute.us()}, {"vector_us", cost.vector.us()},
           {"ring_us", cost.ring.us()},       {"read", cost.read.count()},
@@ -35,9 +37,9 @@ Result<Json> explain(const CompiledGraph& compiled) {
                  "graph '" + graph.name + "' was compiled without LX planning: there is no plan to explain")
         .try_instead("LX_PLANNING=1");
   }
-  SPYRE_ASSIGN_OR_RETURN(const PlanCost cost, cost_of(graph));
-  SPYRE_ASSIGN_OR_RETURN(const std::vector<Bytes> traffic, traffic_by_buffer(graph));
-  SPYRE_ASSIGN_OR_RETURN(const Bytes compulsory, compulsory_bytes(graph));
+  SPYRE_ASSIGN_OR_RETURN(const lx::PlanCost cost, lx::cost_of(graph));
+  SPYRE_ASSIGN_OR_RETURN(const std::vector<Bytes> traffic, lx::traffic_by_buffer(graph));
+  SPYRE_ASSIGN_OR_RETURN(const Bytes compulsory, lx::compulsory_bytes(graph));
   Json facts = {{"graph", graph.name}, {"cores", compiled.options.cores}};
   facts.update(compiled.scratchpad.to_json());
   facts["moved"] = (cost.read + cost.written).count();
@@ -66,7 +68,7 @@ Result<Json> explain(const CompiledGraph& compiled) {
 }
 
 Result<Bytes> compulsory_traffic(const CompiledGraph& compiled) {
-  return compulsory_bytes(compiled.graph);
+  return lx::compulsory_bytes(compiled.graph);
 }
 
 }  // namespace spyre

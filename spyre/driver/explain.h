@@ -1,6 +1,7 @@
 #pragma once
 
-#include "spyre/base/json.h"
+#include "spyre/base/json_fwd.h"
+#include "spyre/base/result.h"
 #include "spyre/driver/compile.h"
 
 namespace spyre {

@@ -74,10 +74,60 @@ std::optional<int64_t> magnitude(const Expr& index, const std::vector<Loop>& loo
   return most.count();
 }
 
+// Whoever touches a buffer first asks for it.
+Error about_first_user(Error error, const Graph& graph, BufferId id) {
+  for (const Node& node : graph.nodes) {
+    const bool reads = std::any_of(node.body.begin(), node.body.end(),
+                                   [&](const Instruction& i) { return i.is_load() && i.buffer == id; });
+    if (reads || node.target == id) return std::move(error).about(origin_of(node));
+  }
+  return error;
+}
+
+Status check_view(const Graph& graph, const Node& node, const TensorView& view) {
+  const auto refuse = [&](std::string_view why) {
+    const std::string& name = graph.buffers[static_cast<size_t>(view.buffer)].name;
+    return Error(ErrorKind::kInvalidArgument,
+                 fmt::format("graph '{}', call '{}': its view of '{}' {}", graph.name, node.name, name, why));
+  };
+  const std::string too_large = fmt::format("has more than {} elements", kMostElements);
+  if (view.offset < 0) return refuse("starts before its storage");
+  BoundedCount elements(1), reach(0);
+  if (!reach.plus(view.offset, 1)) return refuse(too_large);
+  for (size_t d = 0; d < std::min(view.size.size(), view.stride.size()); ++d) {
+    if (view.size[d] < 0 || view.stride[d] < 0) return refuse("has a negative size or stride");
+    if (!elements.times(std::max<int64_t>(view.size[d], 1)) || !reach.plus(view.size[d], view.stride[d])) {
+      return refuse(too_large);
+    }
+  }
+  return Status();
+}
+
+Status check_call(const Graph& graph, const Node& node) {
+  for (const TensorView& view : operands_of(*node.call)) SPYRE_TRY(check_view(graph, node, view));
+  for (const TensorView& view : node.call->results) {
+    if (view.buffer >= 0) SPYRE_TRY(check_view(graph, node, view));
+  }
+  for (const Argument& argument : node.call->arguments) {
+    const auto* list = std::get_if<std::vector<int64_t>>(&argument);
+    if (list == nullptr) continue;
+    for (const int64_t value : *list) {
+      if (value < -kMostElements || value > kMostElements) {
+        return Error(ErrorKind::kInvalidArgument,
+                     fmt::format("graph '{}', call '{}': {} is beyond any size, at most {}", graph.name,
+                                 node.name, value, kMostElements));
+      }
+    }
+  }
+  return Status();
+}
+
 Status check_node(const Graph& graph, const Node& node) {
+  if (node.call) return check_call(graph, node);
   const auto refuse = [&](std::string_view what) {
     return Error(ErrorKind::kInvalidArgument, fmt::format("graph '{}', node '{}': has more than {} {}",
-                                                          graph.name, node.name, kMostElements, what));
+                                                          graph.name, node.name, kMostElements, what))
+        .about(origin_of(node));
   };
   BoundedCount points(1);
   for (const Loop& loop : node.loops) {
@@ -85,7 +135,8 @@ Status check_node(const Graph& graph, const Node& node) {
     if (std::max({loop.split, loop.step, loop.to_split, loop.to_step}) > kMostSlices) {
       return Error(ErrorKind::kInvalidArgument,
                    fmt::format("graph '{}', node '{}': loop '{}' is cut into more than {} slices", graph.name,
-                               node.name, loop.name, kMostSlices));
+                               node.name, loop.name, kMostSlices))
+          .about(origin_of(node));
     }
   }
   if (!magnitude(node.target_index, node.loops)) return refuse("elements to choose from in its store");
@@ -98,7 +149,10 @@ Status check_node(const Graph& graph, const Node& node) {
 }  // namespace
 
 Status check_sizes(const Graph& graph) {
-  for (const Buffer& buffer : graph.buffers) SPYRE_TRY(check_buffer(graph, buffer));
+  for (size_t id = 0; id < graph.buffers.size(); ++id) {
+    const Status fits = check_buffer(graph, graph.buffers[id]);
+    if (!fits.ok()) return about_first_user(fits.error(), graph, static_cast<BufferId>(id));
+  }
   for (const Node& node : graph.nodes) SPYRE_TRY(check_node(graph, node));
   return Status();
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "spyre/base/error.h"
@@ -12,6 +13,18 @@ namespace {
 constexpr std::string_view kReduce = "reduce.";
 
 }  // namespace
+
+bool is_device_op(const Node& node) {
+  const Instruction* compute = nullptr;
+  for (const Instruction& instruction : node.body) {
+    if (instruction.is_load()) continue;
+    if (compute != nullptr) return false;
+    compute = &instruction;
+  }
+  const auto is_load = [&](int value) { return node.body[static_cast<size_t>(value)].is_load(); };
+  return compute == nullptr ? !node.body.empty() && is_load(node.result)
+                            : std::all_of(compute->operands.begin(), compute->operands.end(), is_load);
+}
 
 DeviceOp device_op(const Node& node) {
   DeviceOp op;

@@ -37,6 +37,8 @@ struct DeviceOp {
 
 /// Fails (as a bug of ours) on a node that still has a body of several operations.
 DeviceOp device_op(const Node& node);
+/// Whether a node has that shape.
+bool is_device_op(const Node& node);
 
 /// The node with this operation: the inverse of `device_op`.
 void set_device_op(const Graph& graph, Node& node, const DeviceOp& op, HostType dtype);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "spyre/base/result.h"
+#include "spyre/graph/call.h"
 #include "spyre/graph/expr.h"
 #include "spyre/layout/device_layout.h"
 #include "spyre/layout/fill.h"
@@ -35,14 +36,18 @@
 /// in the order written. A buffer may be filled by several nodes (a `cat`), and a node may store into an
 /// input (a mutation).
 ///
-/// Bodies start as PyTorch's Inductor writes them, many instructions each with its own names. The pass
-/// `select-ops` leaves one device operation per node; from then on `DeviceOp` is the view to use.
+/// A graph as captured also has nodes that are calls, PyTorch operators kept whole (call.h):
+///
+///     call s aten.mean.dim(x, [1], false, none) -> (s) at='model.py:3'
+///     call t aten.add.Tensor(x : [4] stride=[100], s, 1) -> (t)
+///
+/// The pass `expand-calls`, first of all, leaves none. Bodies start as Inductor or a form writes them, many instructions
+/// each with its own names. The pass `select-ops` leaves one device operation per node; from then on `DeviceOp` is the
+/// view to use.
 ///
 /// Passes decide, and write what they decided here: `Buffer::layout` and `place`, `Loop::split`,
 /// `Node::bundle`.
 namespace spyre {
-
-using BufferId = int;
 
 /// Where a buffer that is neither input nor result lives.
 struct BufferPlace {
@@ -68,6 +73,9 @@ struct Buffer {
   std::optional<Fill> fill;            ///< a constant, made before the first launch
   std::optional<DeviceLayout> layout;  ///< of the whole buffer; none until a pass has chosen
   std::optional<BufferPlace> place;
+  /// The buffer, earlier in the graph, whose memory this one names a second time: the same sticks, seen as other elements,
+  /// as the two half-words of a 32-bit value are 16-bit ones. -1: it has memory of its own.
+  BufferId memory_of = -1;
 
   int64_t elements() const;
   /// From the first element to one past the last, of the whole storage.
@@ -111,17 +119,25 @@ struct Instruction {
 
 struct Node {
   std::string name;
+  /// An operator kept whole: then it has no loops, body, target and result, and the call says what it reads and writes.
+  std::optional<Call> call;
   std::vector<Loop> loops;  ///< output loops first, then the reduced ones
   std::vector<Instruction> body;
   BufferId target = -1;
   Expr target_index;
-  int result = 0;                                      ///< position of the stored value
-  std::string aten, source;                            ///< where it comes from: operator, file and line
+  int result = 0;            ///< position of the stored value
+  std::string aten, source;  ///< where it comes from: operator, file and line
+  std::string origin;        ///< of a step that a pass made: the node it is a step of
   std::vector<std::pair<std::string, int64_t>> hints;  ///< wished splits, by loop
   int64_t bundle = 0;                                  ///< which of the graph's bundles runs it, in order
 
   friend bool operator==(const Node&, const Node&) = default;
 };
+
+/// The node as whoever wrote the graph knows it, for errors: of a step the node it is a step of.
+ErrorNode origin_of(const Node& node);
+/// Makes `step` one of the steps of a node: it comes from where the node comes from.
+void make_step_of(const Node& node, Node& step);
 
 struct Graph {
   std::string name;
@@ -133,8 +149,12 @@ struct Graph {
   /// Adds a buffer under this name, or under the name with a number when it is taken.
   BufferId add_buffer(Buffer buffer);
   bool is_result(BufferId id) const;
-  /// Neither input nor result nor constant: it lives only inside this graph.
+  /// The buffer that has the memory of this one: itself, unless it is a second name.
+  BufferId owner(BufferId id) const;
+  /// Neither input nor result nor constant, nor a second name of one: it lives only inside this graph.
   bool is_local(BufferId id) const;
+  /// Whether its memory is there before the first node runs: an input, or a second name of one.
+  bool is_given(BufferId id) const;
 
   friend bool operator==(const Graph&, const Graph&) = default;
 };
@@ -144,8 +164,8 @@ std::string to_text(const Graph& graph);
 /// `origin` (a file name, say) starts every message.
 Result<Graph> parse_graph(std::string_view text, std::string_view origin = "graph");
 
-/// What every pass may rely on and must leave behind: names unique, operands before their use, every load and
-/// store inside its buffer, no value read before it is written, layouts that fit the size of their buffer,
+/// What every pass may rely on and must leave behind: names unique, operands before their use, every load, store and
+/// view of a call inside its buffer, no value read before it is written, layouts that fit the size of their buffer,
 /// bundles that count up from 0.
 Status verify(const Graph& graph);
 

@@ -11,7 +11,7 @@
 namespace spyre {
 namespace {
 
-constexpr std::string_view kMarks = "{}[]():;,=+-*/@";
+constexpr std::string_view kMarks = "{}[]():;,=+-*/@>";
 constexpr int kDeepestExpression = 64;
 // Far above any card's memory, far below what overflows.
 constexpr int64_t kMostInExpression = int64_t{1} << 42;
@@ -127,6 +127,11 @@ Result<std::string> Lexer::quoted(std::string_view what) {
 
 bool Lexer::sees_integer() const {
   return kind() == Kind::kNumber || sees("-");
+}
+
+bool Lexer::sees_whole_number() const {
+  const Token& token = sees("-") ? tokens_[next_ + 1] : now();  // the end follows every mark
+  return token.kind == Kind::kNumber && std::all_of(token.text.begin(), token.text.end(), is_digit);
 }
 
 Result<int64_t> Lexer::integer(std::string_view what) {

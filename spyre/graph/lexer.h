@@ -26,9 +26,12 @@ class Lexer {
   Status expect(std::string_view token);
   Result<std::string> word(std::string_view what);
   Result<std::string> quoted(std::string_view what);
+  bool sees_quoted() const { return kind() == Kind::kQuoted; }
   Result<int64_t> integer(std::string_view what);
   Result<double> number(std::string_view what);  ///< `inf` and `nan` are numbers
   bool sees_integer() const;
+  /// Whether the next token is a number, of either sign, without point and exponent.
+  bool sees_whole_number() const;
 
   /// sum := ['-'] product (('+' | '-') product)* ; product := [integer '*'] atom ; atom as in expr.h
   Result<Expr> expression();

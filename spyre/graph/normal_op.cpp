@@ -61,8 +61,7 @@ class StickRules {
     const DeviceLayout& layout = *output_layout();
     const int64_t lane_stride = layout.stride_map.back();
     const Buffer& buffer = graph_.buffers[static_cast<size_t>(op_.op.output.buffer)];
-    int64_t length =
-        std::min((buffer.reach() + lane_stride - 1) / lane_stride, dense_run(buffer, lane_stride));
+    int64_t length = std::min((buffer.reach() + lane_stride - 1) / lane_stride, dense_run(lane_stride));
     for (size_t d = 0; d + 1 < layout.stride_map.size(); ++d) {
       const int64_t stride = layout.stride_map[d];
       const bool tile = stride == lane_stride * layout.device_size.back();
@@ -93,9 +92,10 @@ class StickRules {
   }
 
   // How many elements `step` apart follow each other before a gap in which nothing of the buffer lies.
-  static int64_t dense_run(const Buffer& buffer, int64_t step) {
+  int64_t dense_run(int64_t step) const {
     constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
-    if (buffer.is_input) return kUnknown;  // part of a storage that others use
+    const Buffer& buffer = graph_.buffers[static_cast<size_t>(op_.op.output.buffer)];
+    if (graph_.is_given(op_.op.output.buffer)) return kUnknown;  // part of a storage that others use
     int64_t end = step;
     for (size_t count = 0; count < buffer.size.size(); ++count) {
       for (size_t d = 0; d < buffer.size.size(); ++d) {
@@ -317,9 +317,9 @@ class StickRules {
     if (input_layout(0)->device_dtype != DataFormat::SEN169_FP16) {
       return unsupported("the card turns sticks of 16-bit values only");
     }
-    // A woven stick turns into rows that its loops put in order, and such rows into a woven stick.
+    // An interleaved stick is restickified into rows that its loops put in order, and such rows into an interleaved stick.
     const auto in_order = [](const DeviceLayout& layout, const DeviceAccess& access) {
-      return layout.element_arrangement == ElementArrangement::STANDARD || !access.weave.empty();
+      return layout.element_arrangement == ElementArrangement::STANDARD || !access.lane_loops.empty();
     };
     if (!in_order(*input_layout(0), *inputs_[0]) || !in_order(*output_layout(), *output_)) {
       return unsupported("turning a stick needs the standard order");
@@ -365,8 +365,10 @@ bool is_restickify(const NormalOp& op) {
   return (in >= 0 && op.output().uses(in)) || (out >= 0 && op.input(0).uses(out));
 }
 
-Result<NormalOp> normalize_op(const Graph& graph, const Node& node,
-                              std::span<const DeviceLayout* const> layouts) {
+namespace {
+
+Result<NormalOp> normalized(const Graph& graph, const Node& node,
+                            std::span<const DeviceLayout* const> layouts) {
   NormalOp normal{.op = device_op(node)};
   std::vector<const Expr*> indices;
   for (const auto& [name, access] : normal.op.indices) indices.push_back(&access.index);
@@ -393,6 +395,29 @@ Result<NormalOp> normalize_op(const Graph& graph, const Node& node,
   }
   SPYRE_TRY(StickRules(graph, normal, std::move(inputs), output, layouts).check());
   return normal;
+}
+
+}  // namespace
+
+Result<NormalOp> normalize_op(const Graph& graph, const Node& node,
+                              std::span<const DeviceLayout* const> layouts) {
+  Result<NormalOp> normal = normalized(graph, node, layouts);
+  if (normal.ok()) return normal;
+  return Error(normal.error()).about(origin_of(node));
+}
+
+std::vector<const DeviceLayout*> operand_layouts(const Graph& graph, const Node& node) {
+  std::vector<const DeviceLayout*> layouts;
+  const auto layout = [&](const Access& access) {
+    const auto& chosen = graph.buffers[static_cast<size_t>(access.buffer)].layout;
+    SPYRE_CHECK(chosen.has_value(), "layouts are assigned");
+    return &*chosen;
+  };
+  const DeviceOp op = device_op(node);
+  for (const auto& [name, access] : op.indices) layouts.push_back(layout(access));
+  for (const Access& access : op.inputs) layouts.push_back(layout(access));
+  layouts.push_back(layout(op.output));
+  return layouts;
 }
 
 }  // namespace spyre

@@ -41,4 +41,7 @@ bool is_restickify(const NormalOp& op);
 Result<NormalOp> normalize_op(const Graph& graph, const Node& node,
                               std::span<const DeviceLayout* const> layouts);
 
+/// The layouts of a node's operands in the order of NormalOp. Needs assigned layouts.
+std::vector<const DeviceLayout*> operand_layouts(const Graph& graph, const Node& node);
+
 }  // namespace spyre

@@ -24,6 +24,13 @@ class Parser {
  private:
   Status buffer(bool is_input);
   Status node();
+  Status read(Node& node);
+  Status call();
+  Result<Argument> argument();
+  Result<Argument> list();
+  Result<Number> number();
+  Result<TensorView> view();
+  Status origin(Node& node, std::string_view key);
   Status loops(Node& node);
   Status instruction(Node& node, const std::string& value);
   Status pointwise(Node& node, Instruction& instruction);
@@ -88,7 +95,10 @@ Status Parser::buffer(bool is_input) {
   if (ids_.contains(buffer.name))
     return lex_.error_here(fmt::format("buffer '{}' appears twice", buffer.name));
   SPYRE_TRY(lex_.expect(":"));
-  SPYRE_ASSIGN_OR_RETURN(buffer.dtype, dtype());
+  const Result<HostType> type = dtype();
+  // Nodes are called like what they fill.
+  if (!type.ok()) return is_input ? type.error() : Error(type.error()).about({.name = buffer.name});
+  buffer.dtype = type.value();
   SPYRE_TRY(integers(buffer.size));
   for (const int64_t size : buffer.size) {
     if (size < 0) return lex_.error_here(fmt::format("buffer '{}' has a negative size", buffer.name));
@@ -109,6 +119,14 @@ Status Parser::buffer(bool is_input) {
     } else if (lex_.take("storage")) {
       SPYRE_TRY(lex_.expect("="));
       SPYRE_ASSIGN_OR_RETURN(buffer.storage, lex_.integer("a number of elements"));
+    } else if (lex_.take("memory_of")) {
+      SPYRE_TRY(lex_.expect("="));
+      SPYRE_ASSIGN_OR_RETURN(const std::string owner, lex_.word("the name of a buffer"));
+      const auto known = ids_.find(owner);
+      if (known == ids_.end())
+        return lex_.error_here(
+            fmt::format("'{}' names the memory of '{}', which is no buffer before it", buffer.name, owner));
+      buffer.memory_of = known->second;
     } else if (lex_.take("layout")) {
       SPYRE_TRY(lex_.expect("="));
       SPYRE_ASSIGN_OR_RETURN(buffer.layout, layout());
@@ -183,7 +201,10 @@ Status Parser::loops(Node& node) {
       SPYRE_ASSIGN_OR_RETURN(loop.to_step, lex_.integer("a number of cores"));
     }
     if (loop.extent < 0 || loop.split < 1 || loop.step < 0 || loop.to_split < 1 || loop.to_step < 0)
-      return lex_.error_here(fmt::format("loop '{}' is empty", loop.name));
+      return lex_.error_here(fmt::format(
+          "loop '{}' has extent {}, splits {} and {}, steps {} and {}; allowed are splits from 1, the "
+          "others from 0",
+          loop.name, loop.extent, loop.split, loop.to_split, loop.step, loop.to_step));
     node.loops.push_back(std::move(loop));
     if (lex_.take(")")) return Status();
     if (!reduced && lex_.take(";")) {
@@ -255,39 +276,198 @@ Status Parser::store(Node& node) {
   return lex_.expect("}");
 }
 
+Status Parser::origin(Node& node, std::string_view key) {
+  if (key == "aten") {
+    SPYRE_ASSIGN_OR_RETURN(node.aten, lex_.quoted("an operator"));
+  } else if (key == "at") {
+    SPYRE_ASSIGN_OR_RETURN(node.source, lex_.quoted("a place in the source"));
+  } else if (key == "of") {
+    SPYRE_ASSIGN_OR_RETURN(node.origin, lex_.word("the node that it is a step of"));
+  } else if (key == "hint") {
+    SPYRE_TRY(lex_.expect("{"));
+    while (!lex_.take("}")) {
+      SPYRE_ASSIGN_OR_RETURN(std::string loop, lex_.word("the name of a loop"));
+      SPYRE_TRY(lex_.expect(":"));
+      SPYRE_ASSIGN_OR_RETURN(const int64_t split, lex_.integer("a split"));
+      node.hints.emplace_back(std::move(loop), split);
+      if (!lex_.sees("}")) SPYRE_TRY(lex_.expect(","));
+    }
+  } else {
+    return lex_.error_here(
+        fmt::format("a node has no attribute '{}', allowed are aten, at, of, hint, bundle", key));
+  }
+  return Status();
+}
+
+Result<TensorView> Parser::view() {
+  TensorView view;
+  SPYRE_ASSIGN_OR_RETURN(view.buffer, buffer_name());
+  const Buffer& buffer = graph_.buffers[static_cast<size_t>(view.buffer)];
+  view.dtype = buffer.dtype;
+  view.size = buffer.size;
+  view.stride = buffer.stride;
+  view.offset = buffer.offset;
+  if (!lex_.take(":")) return view;
+  view.size.clear();
+  SPYRE_TRY(integers(view.size));
+  if (lex_.take("stride")) {
+    SPYRE_TRY(lex_.expect("="));
+    view.stride.clear();
+    SPYRE_TRY(integers(view.stride));
+  }
+  if (view.stride.size() != view.size.size()) {
+    return lex_.error_here(fmt::format("a view of '{}' has {} sizes and {} strides", buffer.name,
+                                       view.size.size(), view.stride.size()));
+  }
+  if (lex_.take("offset")) {
+    SPYRE_TRY(lex_.expect("="));
+    SPYRE_ASSIGN_OR_RETURN(view.offset, lex_.integer("an offset in elements"));
+  }
+  return view;
+}
+
+Result<Number> Parser::number() {
+  Number number;
+  if (lex_.sees("true") || lex_.sees("false")) {
+    number = {.value = lex_.sees("true") ? 1.0 : 0.0, .kind = Number::Kind::kBool};
+    SPYRE_TRY(lex_.word("a boolean"));
+  } else if (lex_.sees_whole_number()) {
+    SPYRE_ASSIGN_OR_RETURN(const int64_t value, lex_.integer("a number"));
+    if (value < -Number::kMostWhole || value > Number::kMostWhole) {
+      return lex_.error_here(fmt::format("{} is beyond {}, up to where whole numbers of a call are exact",
+                                         value, Number::kMostWhole));
+    }
+    number = {.value = static_cast<double>(value), .kind = Number::Kind::kInt};
+  } else {
+    SPYRE_ASSIGN_OR_RETURN(number.value, lex_.number(kNumber));
+  }
+  if (lex_.take(":")) {
+    SPYRE_ASSIGN_OR_RETURN(number.dtype, dtype());
+  }
+  return number;
+}
+
+// `[1, 2]`, `[0.5, inf]` or `{x, none}`. A list of no numbers is one of integers.
+Result<Argument> Parser::list() {
+  if (lex_.take("{")) {
+    TensorList tensors;
+    if (lex_.take("}")) return Argument(tensors);
+    do {
+      tensors.emplace_back();
+      if (lex_.take("none")) continue;
+      SPYRE_ASSIGN_OR_RETURN(tensors.back(), view());
+    } while (lex_.take(","));
+    SPYRE_TRY(lex_.expect("}"));
+    return Argument(std::move(tensors));
+  }
+  SPYRE_TRY(lex_.expect("["));
+  std::vector<int64_t> integers;
+  std::vector<double> floats;
+  if (lex_.take("]")) return Argument(integers);
+  do {
+    if (floats.empty() && (lex_.sees("true") || lex_.sees("false"))) {
+      integers.push_back(lex_.sees("true") ? 1 : 0);
+      SPYRE_TRY(lex_.word("a boolean"));
+    } else if (floats.empty() && lex_.sees_whole_number()) {
+      SPYRE_ASSIGN_OR_RETURN(const int64_t value, lex_.integer("a number"));
+      integers.push_back(value);
+    } else if (integers.empty() && !lex_.sees_whole_number()) {
+      SPYRE_ASSIGN_OR_RETURN(const double value, lex_.number(kNumber));
+      floats.push_back(value);
+    } else {
+      return lex_.error_here("a list has integers or floats, not both");
+    }
+  } while (lex_.take(","));
+  SPYRE_TRY(lex_.expect("]"));
+  return integers.empty() ? Argument(std::move(floats)) : Argument(std::move(integers));
+}
+
+Result<Argument> Parser::argument() {
+  if (lex_.take("none")) return Argument();
+  if (lex_.sees("[") || lex_.sees("{")) return list();
+  if (lex_.take("dtype")) {
+    SPYRE_TRY(lex_.expect("("));
+    SPYRE_ASSIGN_OR_RETURN(const HostType type, dtype());
+    SPYRE_TRY(lex_.expect(")"));
+    return Argument(type);
+  }
+  if (lex_.sees_quoted()) {
+    SPYRE_ASSIGN_OR_RETURN(std::string text, lex_.quoted("a string"));
+    return Argument(std::move(text));
+  }
+  const bool is_word = lex_.sees("true") || lex_.sees("false") || lex_.sees("inf") || lex_.sees("nan");
+  if (is_word || lex_.sees_integer()) {
+    SPYRE_ASSIGN_OR_RETURN(const Number value, number());
+    return Argument(value);
+  }
+  SPYRE_ASSIGN_OR_RETURN(TensorView tensor, view());
+  return Argument(std::move(tensor));
+}
+
+Status Parser::call() {
+  Node node;
+  Call call;
+  SPYRE_ASSIGN_OR_RETURN(node.name, lex_.word("the name of a call"));
+  SPYRE_ASSIGN_OR_RETURN(call.op, lex_.word("an operator"));
+  SPYRE_TRY(lex_.expect("("));
+  while (!lex_.take(")")) {
+    SPYRE_ASSIGN_OR_RETURN(Argument next, argument());
+    call.arguments.push_back(std::move(next));
+    if (!lex_.sees(")")) SPYRE_TRY(lex_.expect(","));
+  }
+  SPYRE_TRY(lex_.expect("-"));
+  SPYRE_TRY(lex_.expect(">"));
+  SPYRE_TRY(lex_.expect("("));
+  do {
+    call.results.push_back({.size = {0}, .stride = {1}});
+    if (lex_.take("none")) continue;
+    SPYRE_ASSIGN_OR_RETURN(call.results.back(), view());
+  } while (lex_.take(","));
+  SPYRE_TRY(lex_.expect(")"));
+  if (lex_.take("default_float")) {
+    SPYRE_TRY(lex_.expect("="));
+    SPYRE_ASSIGN_OR_RETURN(call.default_float, dtype());
+  }
+  if (lex_.take("float32_parts")) {
+    SPYRE_TRY(lex_.expect("="));
+    SPYRE_ASSIGN_OR_RETURN(const int64_t parts, lex_.integer("how many parts"));
+    if (parts < 1 || parts > 3)
+      return lex_.error_here(fmt::format("found {} parts, allowed are 1 to 3", parts));
+    call.float32_parts = static_cast<int>(parts);
+  }
+  node.call = std::move(call);
+  while (lex_.sees("aten") || lex_.sees("at") || lex_.sees("hint")) {
+    SPYRE_ASSIGN_OR_RETURN(const std::string key, lex_.word("at or hint"));
+    SPYRE_TRY(lex_.expect("="));
+    SPYRE_TRY(origin(node, key));
+  }
+  graph_.nodes.push_back(std::move(node));
+  return Status();
+}
+
 Status Parser::node() {
   Node node;
+  const Status whole = read(node);
+  if (!whole.ok()) return Error(whole.error()).about(origin_of(node));
+  graph_.nodes.push_back(std::move(node));
+  return Status();
+}
+
+Status Parser::read(Node& node) {
   SPYRE_ASSIGN_OR_RETURN(node.name, lex_.word("the name of a node"));
   SPYRE_TRY(loops(node));
   while (!lex_.take("{")) {
-    SPYRE_ASSIGN_OR_RETURN(const std::string key, lex_.word("aten, at, hint, bundle or '{'"));
+    SPYRE_ASSIGN_OR_RETURN(const std::string key, lex_.word("aten, at, of, hint, bundle or '{'"));
     SPYRE_TRY(lex_.expect("="));
-    if (key == "aten") {
-      SPYRE_ASSIGN_OR_RETURN(node.aten, lex_.quoted("an operator"));
-    } else if (key == "at") {
-      SPYRE_ASSIGN_OR_RETURN(node.source, lex_.quoted("a place in the source"));
-    } else if (key == "hint") {
-      SPYRE_TRY(lex_.expect("{"));
-      while (!lex_.take("}")) {
-        SPYRE_ASSIGN_OR_RETURN(std::string loop, lex_.word("the name of a loop"));
-        SPYRE_TRY(lex_.expect(":"));
-        SPYRE_ASSIGN_OR_RETURN(const int64_t split, lex_.integer("a split"));
-        node.hints.emplace_back(std::move(loop), split);
-        if (!lex_.sees("}")) SPYRE_TRY(lex_.expect(","));
-      }
-    } else if (key == "bundle") {
+    if (key == "bundle") {
       SPYRE_ASSIGN_OR_RETURN(node.bundle, lex_.integer("the number of a bundle"));
     } else {
-      return lex_.error_here(fmt::format("a node has no attribute '{}'", key));
+      SPYRE_TRY(origin(node, key));
     }
   }
   while (true) {
     SPYRE_ASSIGN_OR_RETURN(const std::string word, lex_.word("a value or 'store'"));
-    if (word == "store") {
-      SPYRE_TRY(store(node));
-      graph_.nodes.push_back(std::move(node));
-      return Status();
-    }
+    if (word == "store") return store(node);
     SPYRE_TRY(instruction(node, word));
   }
 }
@@ -312,10 +492,12 @@ Result<Graph> Parser::graph() {
       SPYRE_TRY(buffer(false));
     } else if (lex_.take("node")) {
       SPYRE_TRY(node());
+    } else if (lex_.take("call")) {
+      SPYRE_TRY(call());
     } else if (lex_.take("return")) {
       SPYRE_TRY(results());
     } else {
-      return lex_.unexpected("input, buffer, node, return or '}'");
+      return lex_.unexpected("input, buffer, node, call, return or '}'");
     }
   }
   if (!lex_.at_end()) return lex_.unexpected("the end of the text");

@@ -20,12 +20,14 @@ std::string layout_text(const DeviceLayout& layout) {
                      to_string(layout.element_arrangement));
 }
 
-std::string buffer_text(const Buffer& buffer) {
+std::string buffer_text(const Graph& graph, const Buffer& buffer) {
   std::string text =
       fmt::format("  {} {} : {}[{}] stride=[{}]", buffer.is_input ? "input" : "buffer", buffer.name,
                   to_string(buffer.dtype), fmt::join(buffer.size, ", "), fmt::join(buffer.stride, ", "));
   if (buffer.offset != 0) text += fmt::format(" offset={}", buffer.offset);
   if (buffer.storage != 0) text += fmt::format(" storage={}", buffer.storage);
+  if (buffer.memory_of >= 0)
+    text += fmt::format(" memory_of={}", graph.buffers[static_cast<size_t>(buffer.memory_of)].name);
   if (buffer.fill) {
     text += fmt::format(" fill=({}, {})", number_text(buffer.fill->start), number_text(buffer.fill->step));
   }
@@ -96,15 +98,89 @@ std::string quoted_text(std::string_view text) {
   return out + "'";
 }
 
-std::string node_text(const Graph& graph, const Node& node) {
-  std::string text = fmt::format("  node {} ({})", node.name, loops_text(node.loops));
+// What differs from the buffer's own.
+std::string view_text(const Graph& graph, const TensorView& view) {
+  if (view.buffer < 0) return "none";
+  const Buffer& buffer = graph.buffers[static_cast<size_t>(view.buffer)];
+  std::string text = buffer.name;
+  const bool same_stride = view.stride == buffer.stride, same_offset = view.offset == buffer.offset;
+  if (view.size != buffer.size || !same_stride || !same_offset) {
+    text += fmt::format(" : [{}]", fmt::join(view.size, ", "));
+  }
+  if (!same_stride) text += fmt::format(" stride=[{}]", fmt::join(view.stride, ", "));
+  if (!same_offset) text += fmt::format(" offset={}", view.offset);
+  return text;
+}
+
+// A float is told from an integer by its point or exponent.
+std::string float_text(double value) {
+  std::string text = number_text(value);
+  return text.find_first_not_of("-0123456789") == std::string::npos ? text + ".0" : text;
+}
+
+// One argument of a call.
+class ArgumentText {
+ public:
+  explicit ArgumentText(const Graph& graph) : graph_(graph) {}
+
+  std::string operator()(std::monostate) const { return "none"; }
+  std::string operator()(const TensorView& view) const { return view_text(graph_, view); }
+  std::string operator()(const Number& number) const {
+    std::string text = float_text(number.value);
+    if (number.kind == Number::Kind::kBool) text = number.value != 0 ? "true" : "false";
+    if (number.kind == Number::Kind::kInt) text = fmt::format("{}", static_cast<int64_t>(number.value));
+    return number.dtype ? fmt::format("{} : {}", text, to_string(*number.dtype)) : text;
+  }
+  std::string operator()(const std::string& text) const { return quoted_text(text); }
+  std::string operator()(HostType type) const { return fmt::format("dtype({})", to_string(type)); }
+  std::string operator()(const std::vector<int64_t>& list) const {
+    return fmt::format("[{}]", fmt::join(list, ", "));
+  }
+  std::string operator()(const std::vector<double>& list) const {
+    std::vector<std::string> entries;
+    for (const double value : list) entries.push_back(float_text(value));
+    return fmt::format("[{}]", fmt::join(entries, ", "));
+  }
+  std::string operator()(const TensorList& list) const {
+    std::vector<std::string> entries;
+    for (const auto& view : list) entries.push_back(view ? view_text(graph_, *view) : "none");
+    return fmt::format("{{{}}}", fmt::join(entries, ", "));
+  }
+
+ private:
+  const Graph& graph_;
+};
+
+std::string origin_text(const Node& node) {
+  std::string text;
   if (!node.aten.empty()) text += " aten=" + quoted_text(node.aten);
   if (!node.source.empty()) text += " at=" + quoted_text(node.source);
+  if (!node.origin.empty()) text += " of=" + node.origin;
   if (!node.hints.empty()) {
     std::vector<std::string> entries;
     for (const auto& [loop, split] : node.hints) entries.push_back(fmt::format("{}: {}", loop, split));
     text += fmt::format(" hint={{{}}}", fmt::join(entries, ", "));
   }
+  return text;
+}
+
+std::string call_text(const Graph& graph, const Node& node) {
+  std::vector<std::string> arguments, results;
+  for (const Argument& argument : node.call->arguments) {
+    arguments.push_back(std::visit(ArgumentText(graph), argument));
+  }
+  for (const TensorView& result : node.call->results) results.push_back(view_text(graph, result));
+  std::string settings;
+  if (node.call->default_float != HostType::kFloat32)
+    settings += fmt::format(" default_float={}", to_string(node.call->default_float));
+  if (node.call->float32_parts != 3) settings += fmt::format(" float32_parts={}", node.call->float32_parts);
+  return fmt::format("  call {} {}({}) -> ({}){}{}\n", node.name, node.call->op, fmt::join(arguments, ", "),
+                     fmt::join(results, ", "), settings, origin_text(node));
+}
+
+std::string node_text(const Graph& graph, const Node& node) {
+  if (node.call) return call_text(graph, node);
+  std::string text = fmt::format("  node {} ({}){}", node.name, loops_text(node.loops), origin_text(node));
   if (node.bundle != 0) text += fmt::format(" bundle={}", node.bundle);
   text += " {\n";
   for (size_t i = 0; i < node.body.size(); ++i) {
@@ -119,7 +195,7 @@ std::string node_text(const Graph& graph, const Node& node) {
 
 std::string to_text(const Graph& graph) {
   std::string text = fmt::format("graph {} {{\n", graph.name);
-  for (const Buffer& buffer : graph.buffers) text += buffer_text(buffer);
+  for (const Buffer& buffer : graph.buffers) text += buffer_text(graph, buffer);
   for (const Node& node : graph.nodes) text += node_text(graph, node);
   std::vector<std::string_view> results;
   for (const BufferId id : graph.results) results.push_back(graph.buffers[static_cast<size_t>(id)].name);

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <ranges>
 #include <set>
 
 #include "spyre/graph/graph.h"
@@ -19,7 +22,8 @@ class NodeRules {
  private:
   Error refuse(std::string_view message) const {
     return Error(ErrorKind::kInvalidArgument,
-                 fmt::format("graph '{}', node '{}': {}", graph_.name, node_.name, message));
+                 fmt::format("graph '{}', node '{}': {}", graph_.name, node_.name, message))
+        .about(origin_of(node_));
   }
   const Buffer& buffer(BufferId id) const { return graph_.buffers[static_cast<size_t>(id)]; }
 
@@ -43,7 +47,7 @@ Status NodeRules::check() {
     }
   }
   SPYRE_TRY(index(node_.target_index, node_.target, "store"));
-  written_.insert(node_.target);
+  written_.insert(graph_.owner(node_.target));
   return Status();
 }
 
@@ -51,9 +55,11 @@ Status NodeRules::body() {
   bool reduced = false;
   for (const Instruction& instruction : node_.body) {
     if (instruction.is_load()) {
-      const Buffer& source = buffer(instruction.buffer);
-      if (!source.is_input && !source.fill && !written_.contains(instruction.buffer)) {
-        return refuse(fmt::format("reads '{}' before anything is written there", source.name));
+      const BufferId owner = graph_.owner(instruction.buffer);
+      const Buffer& source = buffer(owner);
+      if (!source.is_input && !source.fill && !written_.contains(owner)) {
+        return refuse(
+            fmt::format("reads '{}' before anything is written there", buffer(instruction.buffer).name));
       }
       SPYRE_TRY(index(instruction.index, instruction.buffer, "load"));
     }
@@ -84,10 +90,117 @@ Status NodeRules::index(const Expr& index, BufferId id, std::string_view verb) {
   }
   const IndexRange range = range_of(index, node_.loops);
   // An input may be a view into a larger storage; only its own buffer is bounded.
-  const bool past_end = !buffer(id).is_input && range.high >= buffer(id).reach();
+  const bool past_end = !graph_.is_given(id) && range.high >= buffer(id).reach();
   if (range.low < 0 || past_end) {
     return refuse(fmt::format("{} of '{}' reaches elements {} to {}, the buffer has {}", verb,
                               buffer(id).name, range.low, range.high, buffer(id).reach()));
+  }
+  return Status();
+}
+
+/// Words that stand for values among the arguments of a call: no tensor there can have such a name.
+constexpr std::string_view kValueWords[] = {"none", "true", "false", "inf", "nan", "dtype"};
+
+class CallRules {
+ public:
+  CallRules(const Graph& graph, const Node& node, std::set<BufferId>& written)
+      : graph_(graph), node_(node), call_(*node.call), written_(written) {}
+
+  Status check();
+
+ private:
+  Error refuse(std::string_view message) const {
+    return Error(ErrorKind::kInvalidArgument,
+                 fmt::format("graph '{}', call '{}' of {}: {}", graph_.name, node_.name, call_.op, message));
+  }
+  const Buffer& buffer(const TensorView& view) const {
+    return graph_.buffers[static_cast<size_t>(view.buffer)];
+  }
+
+  Status view(const TensorView& view) const;
+  Status result(const TensorView& view) const;
+  Status values() const;
+
+  const Graph& graph_;
+  const Node& node_;
+  const Call& call_;
+  std::set<BufferId>& written_;
+};
+
+Status CallRules::check() {
+  if (!node_.loops.empty() || !node_.body.empty()) return refuse("has loops or a body besides the operator");
+  const auto is_wanted = [](const TensorView& made) { return made.buffer >= 0; };
+  if (std::ranges::none_of(call_.results, is_wanted)) return refuse("has no result");
+  SPYRE_TRY(values());
+  for (const TensorView& read : operands_of(call_)) {
+    SPYRE_TRY(view(read));
+    const Buffer& source = buffer(read);
+    if (!source.is_input && !source.fill && !written_.contains(read.buffer)) {
+      return refuse(fmt::format("reads '{}' before anything is written there", source.name));
+    }
+  }
+  for (const TensorView& made : call_.results | std::views::filter(is_wanted)) SPYRE_TRY(result(made));
+  for (const TensorView& made : call_.results | std::views::filter(is_wanted)) written_.insert(made.buffer);
+  return Status();
+}
+
+Status CallRules::values() const {
+  for (const Argument& argument : call_.arguments) {
+    if (const auto* number = std::get_if<Number>(&argument)) {
+      const bool is_bool = number->value == 0 || number->value == 1;
+      const bool is_whole = std::trunc(number->value) == number->value &&
+                            std::abs(number->value) <= static_cast<double>(Number::kMostWhole);
+      if ((number->kind == Number::Kind::kBool && !is_bool) ||
+          (number->kind == Number::Kind::kInt && !is_whole)) {
+        return refuse(fmt::format("{} is no {}", number->value,
+                                  number->kind == Number::Kind::kBool ? "boolean" : "exact whole number"));
+      }
+    }
+    const auto* floats = std::get_if<std::vector<double>>(&argument);
+    if (floats != nullptr && floats->empty()) return refuse("a list of no numbers is one of integers");
+  }
+  return Status();
+}
+
+Status CallRules::view(const TensorView& view) const {
+  const Buffer& seen = buffer(view);
+  if (std::ranges::find(kValueWords, seen.name) != std::end(kValueWords)) {
+    return refuse(fmt::format("a tensor is called '{}', a word for a value", seen.name));
+  }
+  if (view.dtype != seen.dtype) {
+    return refuse(
+        fmt::format("sees '{}' as {}, which is {}", seen.name, to_string(view.dtype), to_string(seen.dtype)));
+  }
+  if (view.size.size() != view.stride.size()) {
+    return refuse(fmt::format("sees '{}' with {} sizes and {} strides", seen.name, view.size.size(),
+                              view.stride.size()));
+  }
+  int64_t low = view.offset, high = view.offset;
+  for (size_t d = 0; d < view.size.size(); ++d) {
+    if (view.size[d] == 0) return Status();
+    const int64_t last = (view.size[d] - 1) * view.stride[d];
+    (last < 0 ? low : high) += last;
+  }
+  // As with loads: an input may be a view into a larger storage.
+  if (low < 0 || (!seen.is_input && high >= seen.reach())) {
+    return refuse(
+        fmt::format("sees elements {} to {} of '{}', which has {}", low, high, seen.name, seen.reach()));
+  }
+  return Status();
+}
+
+Status CallRules::result(const TensorView& made) const {
+  SPYRE_TRY(view(made));
+  if (buffer(made).fill) return refuse(fmt::format("writes into the constant '{}'", buffer(made).name));
+  for (size_t d = 0; d < made.size.size(); ++d) {
+    if (made.size[d] > 1 && made.stride[d] == 0) {
+      return refuse(fmt::format("writes an element of '{}' several times", buffer(made).name));
+    }
+  }
+  // A form may read its arguments after it has begun to write.
+  const std::vector<TensorView> operands = operands_of(call_);
+  if (std::ranges::find(operands, made) != operands.end()) {
+    return refuse(fmt::format("writes '{}' over what it reads", buffer(made).name));
   }
   return Status();
 }
@@ -105,13 +218,14 @@ Status verify(const Graph& graph) {
   std::set<BufferId> written;
   int64_t bundle = 0;
   for (const Node& node : graph.nodes) {
-    SPYRE_TRY(NodeRules(graph, node, written).check());
+    SPYRE_TRY(node.call ? CallRules(graph, node, written).check() : NodeRules(graph, node, written).check());
     if (node.bundle != bundle && (&node == &graph.nodes.front() || node.bundle != bundle + 1)) {
       return Error(
-          ErrorKind::kInvalidArgument,
-          fmt::format("graph '{}', node '{}': is in bundle {} after bundle {}: bundles count up from "
-                      "0, one by one",
-                      graph.name, node.name, node.bundle, bundle));
+                 ErrorKind::kInvalidArgument,
+                 fmt::format("graph '{}', node '{}': is in bundle {} after bundle {}: bundles count up from "
+                             "0, one by one",
+                             graph.name, node.name, node.bundle, bundle))
+          .about(origin_of(node));
     }
     bundle = node.bundle;
   }

@@ -51,7 +51,7 @@ TEST(HostType, EveryRowOfTheTable) {
 
 // ---- Which pairs are legal ----
 
-// The list as the reference gives it, then our additions.
+// docs/reference/transfers.md#conversions, then our additions.
 constexpr const char* kLegalPairs = R"(
 IEEE_FP32   IEEE_FP32 SEN169_FP16 BFLOAT16 SEN143_FP8 SENINT4 SENINT8 SENUINT2
 SEN169_FP16 IEEE_FP32 SEN169_FP16 SENINT16 BOOL IEEE_FP16 IEEE_INT64 BFLOAT16
@@ -92,7 +92,7 @@ std::set<std::pair<DataFormat, DataFormat>> legal_pairs() {
 
 TEST(ConvertPairs, ExactlyTheListedOnesAreLegal) {
   const auto legal = legal_pairs();
-  EXPECT_EQ(legal.size(), 35u + 10u);  // the reference's 35, then 10 of ours
+  EXPECT_EQ(legal.size(), 35u + 10u);  // the published 35, then 10 of ours
   for (int i = 0; i < kDataFormatCount; ++i) {
     for (int j = 0; j < kDataFormatCount; ++j) {
       const auto src = static_cast<DataFormat>(i), dst = static_cast<DataFormat>(j);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "spyre/base/json.h"
 #include "spyre/layout/element_map.h"
 
 namespace spyre {
@@ -51,7 +52,11 @@ Result<DataConversionInfo> describe_transfer(const DeviceLayout& layout, const V
                                              std::span<const int64_t> host_strides, DataFormat host_format,
                                              bool host_to_device) {
   SPYRE_ASSIGN_OR_RETURN(const ElementMap map, ElementMap::of(layout));
-  SPYRE_ASSIGN_OR_RETURN(const std::vector<Nest> nests, plan_nests(map, view, host_strides));
+  SPYRE_ASSIGN_OR_RETURN(const std::optional<std::vector<Nest>> nests, plan_nests(map, view, host_strides));
+  if (!nests) {
+    return Error(ErrorKind::kUnsupported,
+                 "No loop nests for this view: its axes do not fall on axes of the layout");
+  }
   DataConversionInfo info = {.host_to_device = host_to_device,
                              .format_src = host_format,
                              .format_dst = layout.device_dtype,
@@ -61,7 +66,7 @@ Result<DataConversionInfo> describe_transfer(const DeviceLayout& layout, const V
     std::swap(info.format_src, info.format_dst);
     std::swap(info.input_shape, info.output_shape);
   }
-  for (const Nest& nest : nests) {
+  for (const Nest& nest : *nests) {
     info.nests.push_back(stride_info(nest, host_to_device));
   }
   return info;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "spyre/arch/data_format.h"
-#include "spyre/base/json.h"
+#include "spyre/base/json_fwd.h"
 #include "spyre/base/result.h"
 #include "spyre/layout/device_layout.h"
 #include "spyre/layout/transfer_plan.h"
@@ -50,7 +50,7 @@ struct DataConversionInfo {
 };
 
 /// Describes the transfer of `view` from or to a host tensor of the same sizes with the given strides, whose
-/// elements are `host_format`. Fails where `plan_nests` does.
+/// elements are `host_format`. Refused: what `plan_nests` refuses or has no nests for.
 Result<DataConversionInfo> describe_transfer(const DeviceLayout& layout, const ViewGeometry& view,
                                              std::span<const int64_t> host_strides, DataFormat host_format,
                                              bool host_to_device);

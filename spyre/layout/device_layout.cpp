@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "spyre/base/json.h"
 #include "spyre/base/text.h"
 
 namespace spyre {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "spyre/arch/data_format.h"
-#include "spyre/base/json.h"
+#include "spyre/base/json_fwd.h"
 #include "spyre/base/result.h"
 #include "spyre/base/units.h"
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "spyre/base/json.h"
 #include "spyre/layout/test_layouts.h"
 
 namespace spyre {

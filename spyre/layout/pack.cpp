@@ -264,9 +264,10 @@ Status pack(const ConstHostBuffer& src, const DeviceLayout& layout, const ViewGe
   const int64_t width = convert.dst_bytes();
   std::atomic<bool> fits{true};
 
-  if (const auto nests = plan_nests(map, view, src.strides); nests.ok()) {
-    fits = write_image(nests.value(), layout, view, convert, src.data, image);
-  } else if (nests.error().kind == ErrorKind::kUnsupported) {
+  SPYRE_ASSIGN_OR_RETURN(const std::optional<std::vector<Nest>> nests, plan_nests(map, view, src.strides));
+  if (nests) {
+    fits = write_image(*nests, layout, view, convert, src.data, image);
+  } else {
     if (view.whole_base) {
       zero(image);
     }
@@ -281,8 +282,6 @@ Status pack(const ConstHostBuffer& src, const DeviceLayout& layout, const ViewGe
       }
       return true;
     }));
-  } else {
-    return nests.error();
   }
   return fits ? Status() : Status(first_misfit(src, convert));
 }
@@ -302,8 +301,9 @@ Status unpack(std::span<const std::byte> device_bytes, const DeviceLayout& layou
     return {};
   }
   std::atomic<bool> fits{true};
-  if (const auto nests = plan_nests(map, view, dst.strides); nests.ok()) {
-    for (Nest nest : nests.value()) {
+  SPYRE_ASSIGN_OR_RETURN(const std::optional<std::vector<Nest>> nests, plan_nests(map, view, dst.strides));
+  if (nests) {
+    for (Nest nest : *nests) {
       for (size_t i = 0; i < nest.counts.size(); ++i) {
         // Copies of an element are equal: one is enough.
         nest.counts[i] = nest.host_strides[i] == 0 ? 1 : nest.counts[i];
@@ -313,15 +313,13 @@ Status unpack(std::span<const std::byte> device_bytes, const DeviceLayout& layou
         fits = false;
       }
     }
-  } else if (nests.error().kind == ErrorKind::kUnsupported) {
+  } else {
     SPYRE_TRY(for_each_element(map, view, dst.strides, [&](int64_t host, int64_t device) {
       const bool ok = convert.run(device_bytes.data() + device * convert.src_bytes(),
                                   dst.data + host * convert.dst_bytes(), 1) == 1;
       fits = fits && ok;
       return ok;
     }));
-  } else {
-    return nests.error();
   }
   return fits ? Status()
               : Status(Error(ErrorKind::kOutOfRange,
@@ -349,13 +347,12 @@ Status fill(std::span<std::byte> device_bytes, const DeviceLayout& layout, const
     return {};
   }
   const std::vector<int64_t> still(view.sizes.size(), 0);
-  if (const auto nests = plan_nests(map, view, still); nests.ok()) {
-    SPYRE_CHECK(write_image(repeating(nests.value()), layout, view, copy_of(layout.device_dtype),
+  SPYRE_ASSIGN_OR_RETURN(std::optional<std::vector<Nest>> nests, plan_nests(map, view, still));
+  if (nests) {
+    SPYRE_CHECK(write_image(repeating(*std::move(nests)), layout, view, copy_of(layout.device_dtype),
                             stick_of(element_bits, width).data(), image),
                 "copying bytes cannot fail");
     return {};
-  } else if (nests.error().kind != ErrorKind::kUnsupported) {
-    return nests.error();
   }
   if (view.whole_base) {
     zero(image);

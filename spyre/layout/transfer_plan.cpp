@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "spyre/base/text.h"
@@ -40,19 +41,16 @@ struct Block {
   int64_t host_offset = 0;
 };
 
-Error not_a_nest(std::string why) {
-  return Error(ErrorKind::kUnsupported, fmt::format("No loop nests for this view: {}", why));
-}
-
 /// Cuts one progression into blocks, coarsest digit first.
 class Splitter {
  public:
   explicit Splitter(const ElementMap& map) : map_(map) {}
 
-  Result<std::vector<Block>> split(const Progression& values) {
+  /// None: more than kMaxBlocks.
+  Result<std::optional<std::vector<Block>>> split(const Progression& values) {
     const std::vector<int64_t> zeros(map_.digits().size(), 0);
     SPYRE_TRY(split_at(0, values, {.first = zeros, .last = zeros, .loops = {}}));
-    return std::move(blocks_);
+    return too_many_ ? std::nullopt : std::optional(std::move(blocks_));
   }
 
  private:
@@ -76,7 +74,7 @@ class Splitter {
   }
 
   Status split_at(size_t k, Progression v, Block block) {
-    if (v.count == 0) {
+    if (v.count == 0 || too_many_) {
       return {};
     }
     if (k == map_.digits().size()) {
@@ -125,7 +123,7 @@ class Splitter {
   /// The steps drift against the digit: take off what lies in its first value and go on.
   Status peel(size_t k, Progression v, Block block) {
     const int64_t unit = digit(k).host_stride;
-    while (v.count > 0) {
+    while (v.count > 0 && !too_many_) {
       const int64_t here = v.first / unit;
       const int64_t into = v.first - here * unit;
       const int64_t taken = std::min(v.count, ceil_div(unit - into, v.step));
@@ -143,15 +141,16 @@ class Splitter {
           ErrorKind::kOutOfRange,
           "Invalid device tensor storage offset: the layout has no place for some elements of the view");
     }
-    if (blocks_.size() == kMaxBlocks) {
-      return not_a_nest(fmt::format("one axis falls into more than {} blocks", kMaxBlocks));
+    too_many_ = blocks_.size() == kMaxBlocks;
+    if (!too_many_) {
+      blocks_.push_back(std::move(block));
     }
-    blocks_.push_back(std::move(block));
     return {};
   }
 
   const ElementMap& map_;
   std::vector<Block> blocks_;
+  bool too_many_ = false;
 };
 
 struct ExpandedAxis {
@@ -201,7 +200,7 @@ ViewAxes axes_of(const ViewGeometry& view, std::span<const int64_t> host_strides
 
 /// Adding the digits of different view axes gives the digits of their sum only where nothing carries:
 /// each digit must stay below its extent, and what lies below a digit must stay below one unit of it.
-Status check_no_carry(const ElementMap& map, std::span<const std::vector<Block>> blocks) {
+bool nothing_carries(const ElementMap& map, std::span<const std::vector<Block>> blocks) {
   const size_t digits = map.digits().size();
   std::vector<int64_t> digit_sum(digits, 0);
   std::vector<int64_t> below_sum(digits, 0);  // of this digit and all finer ones, in host elements
@@ -225,10 +224,10 @@ Status check_no_carry(const ElementMap& map, std::span<const std::vector<Block>>
     const bool overflows = digit_sum[k] >= map.axes()[map.digits()[k]].extent;
     const bool carries = k > 0 && below_sum[k] >= map.axes()[map.digits()[k - 1]].host_stride;
     if (overflows || carries) {
-      return not_a_nest("its axes do not fall on axes of the layout");
+      return false;
     }
   }
-  return {};
+  return true;
 }
 
 struct Loop {
@@ -303,24 +302,26 @@ Status check_view(const ViewGeometry& view, std::span<const int64_t> host_stride
 
 }  // namespace
 
-Result<std::vector<Nest>> plan_nests(const ElementMap& map, const ViewGeometry& view,
-                                     std::span<const int64_t> host_strides) {
+Result<std::optional<std::vector<Nest>>> plan_nests(const ElementMap& map, const ViewGeometry& view,
+                                                    std::span<const int64_t> host_strides) {
   SPYRE_TRY(check_view(view, host_strides));
   if (view.numel() == 0) {
-    return std::vector<Nest>{};
+    return std::optional(std::vector<Nest>{});
   }
   const ViewAxes axes = axes_of(view, host_strides);
   std::vector<std::vector<Block>> blocks;
   size_t total = 1;
   for (const Progression& axis : axes.moving) {
-    SPYRE_ASSIGN_OR_RETURN(std::vector<Block> of_axis, Splitter(map).split(axis));
-    total *= of_axis.size();
+    SPYRE_ASSIGN_OR_RETURN(std::optional<std::vector<Block>> of_axis, Splitter(map).split(axis));
+    total *= of_axis ? of_axis->size() : kMaxNests + 1;
     if (total > kMaxNests) {
-      return not_a_nest(fmt::format("it falls into more than {} nests", kMaxNests));
+      return std::optional<std::vector<Nest>>();
     }
-    blocks.push_back(std::move(of_axis));
+    blocks.push_back(*std::move(of_axis));
   }
-  SPYRE_TRY(check_no_carry(map, blocks));
+  if (!nothing_carries(map, blocks)) {
+    return std::optional<std::vector<Nest>>();
+  }
 
   std::vector<Nest> nests;
   for (size_t choice = 0; choice < total; ++choice) {
@@ -333,7 +334,7 @@ Result<std::vector<Nest>> plan_nests(const ElementMap& map, const ViewGeometry& 
     nests.push_back(nest_of(map, chosen, axes.expanded));
   }
   std::ranges::stable_sort(nests, std::less<>(), &Nest::device_offset);
-  return nests;
+  return std::optional(std::move(nests));
 }
 
 }  // namespace spyre

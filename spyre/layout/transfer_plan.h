@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -43,10 +44,10 @@ struct Nest {
 ///
 ///     columns 100 .. 299 of a row     |..100-127|128-191|192-255|256-299..|     head, two full sticks, tail
 ///
-/// Refused with kOutOfRange: a view that reaches past the layout. Refused with kUnsupported: a view that is
-/// legal but needs more nests than are worth having (a diagonal, overlapping windows across sticks, a step
-/// that never meets the stick again); `pack` and `unpack` then go element by element.
-Result<std::vector<Nest>> plan_nests(const ElementMap& map, const ViewGeometry& view,
-                                     std::span<const int64_t> host_strides);
+/// None: a view that is legal but needs more nests than are worth having (a diagonal, overlapping windows across sticks,
+/// a step that never meets the stick again); `pack` and `unpack` then go element by element. Refused with kOutOfRange: a
+/// view that reaches past the layout.
+Result<std::optional<std::vector<Nest>>> plan_nests(const ElementMap& map, const ViewGeometry& view,
+                                                    std::span<const int64_t> host_strides);
 
 }  // namespace spyre

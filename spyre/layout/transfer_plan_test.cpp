@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "spyre/base/json.h"
 #include "spyre/base/text.h"
 #include "spyre/layout/data_conversion_info.h"
 #include "spyre/layout/test_layouts.h"
@@ -72,13 +73,16 @@ void expect_equals_definition(const DeviceLayout& layout, const ViewGeometry& vi
   const ElementMap map = ElementMap::of(layout).value();
   const auto nests = plan_nests(map, view, host_strides);
   ASSERT_TRUE(nests.ok()) << nests.error().to_string() << "\n" << layout.to_string();
-  EXPECT_EQ(sorted(visited(nests.value())), sorted(defined(map, view, host_strides)))
+  ASSERT_TRUE(nests.value().has_value()) << layout.to_string();
+  EXPECT_EQ(sorted(visited(*nests.value())), sorted(defined(map, view, host_strides)))
       << layout.to_string() << " sizes " << list_text(view.sizes) << " strides " << list_text(view.strides)
       << " offset " << view.storage_offset << " host " << list_text(host_strides);
 }
 
 std::vector<Nest> nests_of(const DeviceLayout& layout, const Ints& size, const Ints& strides) {
-  return plan_nests(ElementMap::of(layout).value(), ViewGeometry::whole(size, strides), strides).value();
+  return plan_nests(ElementMap::of(layout).value(), ViewGeometry::whole(size, strides), strides)
+      .value()
+      .value();
 }
 std::vector<Nest> nests_of_standard(const Ints& size, DataFormat format = kDl16) {
   return nests_of(DeviceLayout::standard(size, format).value(), size, contiguous_strides(size));
@@ -187,7 +191,7 @@ TEST(TransferPlan, ArrangementsAreMoreLoopsOfTheSameNest) {
 TEST(TransferPlan, ASliceOffTheStickGridHasHeadBodyAndTail) {
   const DeviceLayout layout = DeviceLayout::standard(Ints{4, 320}, kDl16).value();
   const ViewGeometry view = {.sizes = {2, 200}, .strides = {320, 1}, .storage_offset = 2 * 320 + 100};
-  EXPECT_THAT(plan_nests(ElementMap::of(layout).value(), view, Ints{200, 1}).value(),
+  EXPECT_THAT(plan_nests(ElementMap::of(layout).value(), view, Ints{200, 1}).value().value(),
               ElementsAre(Nest{{1, 2, 28}, {64, 200, 1}, {256, 64, 1}, 0, 256 + 128 + 36},
                           Nest{{2, 2, 64}, {64, 200, 1}, {256, 64, 1}, 28, 512 + 128},
                           Nest{{1, 2, 44}, {64, 200, 1}, {256, 64, 1}, 156, 1024 + 128}));
@@ -226,7 +230,7 @@ TEST(TransferPlan, ALayoutOfAnotherRankMayBackATensor) {
 TEST(TransferPlan, SaysWhenAViewIsNotNests) {
   const ElementMap map = ElementMap::of(DeviceLayout::standard(Ints{128, 128}, kDl16).value()).value();
   const ViewGeometry diagonal = {.sizes = {128}, .strides = {129}};
-  EXPECT_EQ(plan_nests(map, diagonal, Ints{1}).error().kind, ErrorKind::kUnsupported);
+  EXPECT_EQ(plan_nests(map, diagonal, Ints{1}).value(), std::nullopt);
 }
 
 TEST(TransferPlan, RefusesViewsPastTheLayout) {
@@ -267,8 +271,8 @@ TEST(TransferPlan, RandomViewsEqualTheDefinition) {
     const ElementMap map = ElementMap::of(layout).value();
     const Ints host = contiguous_strides(view.sizes);
     const auto nests = plan_nests(map, view, host);
-    ASSERT_TRUE(nests.ok() || nests.error().kind == ErrorKind::kUnsupported) << nests.error().to_string();
-    if (nests.ok()) {
+    ASSERT_TRUE(nests.ok()) << nests.error().to_string();
+    if (nests.value()) {
       ++planned;
       expect_equals_definition(layout, view, host);
     }

@@ -142,7 +142,7 @@ class OpLowering {
       }
     }
     arg.arrangement = buffer.layout->element_arrangement;
-    if (const auto argument = arguments_.find(access.buffer); argument != arguments_.end()) {
+    if (const auto argument = arguments_.find(graph_.owner(access.buffer)); argument != arguments_.end()) {
       arg.allocation = {Place::kHbm, argument->second};
     } else {
       SPYRE_CHECK(buffer.place.has_value(), fmt::format("'{}' has a place", buffer.name));
@@ -196,7 +196,7 @@ class OpLowering {
 
 std::set<BufferId> written_buffers(const Graph& graph) {
   std::set<BufferId> written;
-  for (const Node& node : graph.nodes) written.insert(node.target);
+  for (const Node& node : graph.nodes) written.insert(graph.owner(node.target));
   return written;
 }
 

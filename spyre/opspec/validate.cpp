@@ -409,27 +409,21 @@ Status OpRules::ownership(const TensorArg& arg, const WorkDivision& division) {
   return Status();
 }
 
-Status check_items(const std::vector<KernelItem>& items, const Kernel& kernel, const Machine& machine,
-                   std::vector<int64_t>& loops) {
-  for (const KernelItem& item : items) {
-    if (const auto* op = std::get_if<OpSpec>(&item)) {
-      SPYRE_TRY(OpRules(*op, kernel, machine, loops).check());
-      continue;
-    }
-    const auto& loop = std::get<LoopSpec>(item);
-    if (loop.count < 1) {
-      return Error(ErrorKind::kInvalidArgument,
-                   fmt::format("loop count is {}, must be positive", loop.count));
-    }
-    if (!loop.count_symbol.empty() && loop.bound.max % loop.bound.granularity != 0) {
-      return Error(ErrorKind::kInvalidArgument,
-                   fmt::format("loop '{}': the largest extent {} is not a multiple of the granularity {}",
-                               loop.count_symbol, loop.bound.max, loop.bound.granularity));
-    }
-    loops.push_back(loop.count);
-    SPYRE_TRY(check_items(loop.body, kernel, machine, loops));
-    loops.pop_back();
+Status check_item(const KernelItem& item, const Kernel& kernel, const Machine& machine,
+                  std::vector<int64_t>& loops) {
+  if (const auto* op = std::get_if<OpSpec>(&item)) return OpRules(*op, kernel, machine, loops).check();
+  const auto& loop = std::get<LoopSpec>(item);
+  if (loop.count < 1) {
+    return Error(ErrorKind::kInvalidArgument, fmt::format("loop count is {}, must be positive", loop.count));
   }
+  if (!loop.count_symbol.empty() && loop.bound.max % loop.bound.granularity != 0) {
+    return Error(ErrorKind::kInvalidArgument,
+                 fmt::format("loop '{}': the largest extent {} is not a multiple of the granularity {}",
+                             loop.count_symbol, loop.bound.max, loop.bound.granularity));
+  }
+  loops.push_back(loop.count);
+  for (const KernelItem& inner : loop.body) SPYRE_TRY(check_item(inner, kernel, machine, loops));
+  loops.pop_back();
   return Status();
 }
 
@@ -487,18 +481,19 @@ Status validate(const Kernel& kernel, const Machine& machine) {
   if (!is_name(kernel.name)) {
     return Error(ErrorKind::kInvalidArgument, fmt::format("'{}' cannot name a kernel", kernel.name));
   }
-  // Upstream keeps 2 GiB of the pool's segment for itself; a card with smaller segments keeps an eighth.
-  const Bytes reserve = std::min(gibibytes(2), machine.segment_bytes / 8);
-  const Bytes largest_pool = machine.segment_bytes - reserve;
-  if (kernel.pool_bytes < 0 || kernel.pool_bytes > largest_pool.count()) {
+  if (kernel.pool_bytes < 0 || kernel.pool_bytes > machine.largest_pool().count()) {
     // Intermediate results that are too large are no mistake of the kernel's author; the card has no place for them.
     return Error(kernel.pool_bytes < 0 ? ErrorKind::kInvalidArgument : ErrorKind::kUnsupported,
                  fmt::format("kernel '{}': pool of {} bytes, allowed are 0 to {}", kernel.name,
-                             kernel.pool_bytes, largest_pool.count()));
+                             kernel.pool_bytes, machine.largest_pool().count()));
   }
   SPYRE_TRY(check_arguments(kernel));
   std::vector<int64_t> loops;
-  return check_items(kernel.body, kernel, machine, loops);
+  for (size_t i = 0; i < kernel.body.size(); ++i) {
+    const Status allowed = check_item(kernel.body[i], kernel, machine, loops);
+    if (!allowed.ok()) return Error(allowed.error()).at_item(i);
+  }
+  return Status();
 }
 
 }  // namespace spyre

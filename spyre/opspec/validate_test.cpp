@@ -47,6 +47,15 @@ TEST(Validate, RefusesAWrongReductionFlag) {
               HasSubstr("op 'add': is_reduction is true, the op is of family pointwise and needs false"));
 }
 
+TEST(Validate, RefusesWhatTextCannotSay) {
+  EXPECT_THAT(refusal_of_op([](OpSpec& op) { op.args[0].name = "two words"; }),
+              HasSubstr("op 'add': 'two words' cannot name a tensor"));
+  EXPECT_THAT(refusal_of_op([](OpSpec& op) {
+                op.constants = {{"gain", 1.0}, {"gain", 2.0}};
+              }),
+              HasSubstr("op 'add': constant 'gain' appears twice"));
+}
+
 TEST(Validate, RefusesBadIterationSpaces) {
   EXPECT_THAT(refusal_of_op([](OpSpec& op) { op.iteration_space[0].extent = 0; }),
               HasSubstr("extent of 'c0' is 0, must be positive"));

@@ -3,14 +3,21 @@
 #include <algorithm>
 
 #include "spyre/graph/core_map.h"
-#include "spyre/passes/divide_nodes.h"
+#include "spyre/lx/core_view.h"
+#include "spyre/lx/graph_access.h"
+#include "spyre/passes/divide_work.h"
 #include "spyre/passes/division/span_reduction.h"
 #include "spyre/passes/division/split_rules.h"
-#include "spyre/passes/scratchpad/core_view.h"
-#include "spyre/passes/scratchpad/graph_access.h"
 
 namespace spyre {
 namespace {
+
+using lx::access_of;
+using lx::core_view;
+using lx::CoreView;
+using lx::GraphAccess;
+using lx::operand_buffer;
+using lx::ViewOrReason;
 
 bool splits_a_reduction(const NormalOp& op) {
   return std::any_of(op.access.loops.begin(), op.access.loops.end(),

@@ -2,8 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "spyre/passes/plan_scratchpad.h"
-#include "spyre/passes/scratchpad/test_graphs.h"
+#include "spyre/passes/test_graphs.h"
 
 namespace spyre {
 namespace {
@@ -51,7 +50,7 @@ TEST(AlignDivisions, AReaderFollowsItsWriter) {
   ASSERT_TRUE(align_divisions(graph, 4).ok());
   EXPECT_EQ(loop(graph, "y", "p0").split, 2);
   EXPECT_EQ(loop(graph, "y", "p1").split, 2);
-  ASSERT_TRUE(plan_scratchpad(graph).ok());
+  ASSERT_TRUE(test::plan(graph).ok());
   EXPECT_TRUE(in_lx(graph, "t"));
 }
 
@@ -61,7 +60,7 @@ TEST(AlignDivisions, ItFollowsAlsoTheOrderOfCores) {
   loop(graph, "t", "p1") = {.name = "p1", .extent = 128, .split = 2, .step = 1};
   ASSERT_TRUE(align_divisions(graph, 4).ok());
   EXPECT_EQ(loop(graph, "y", "p0").step, 2);
-  ASSERT_TRUE(plan_scratchpad(graph).ok());
+  ASSERT_TRUE(test::plan(graph).ok());
   EXPECT_TRUE(in_lx(graph, "t"));
 }
 

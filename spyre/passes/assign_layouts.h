@@ -12,26 +12,19 @@ namespace spyre {
 ///     a [64, 128] stick on k     b [128, 256] stick on k
 ///     c = a b                              ->   b' = copy of b, stick on n;   c = a b'
 ///
-/// Where nothing else helps, values that are widened beside 32-bit ones from elsewhere are woven first, so
-/// that they widen into the standard order (ADR 0018):
+/// A layout is a state: which dimension runs along the stick, in which order its elements have their lanes, and how far
+/// its rows are padded. Between two states of a buffer copies are the edges (layout_conversion.h), and the choice of all
+/// layouts is the cheapest (layout_choice.h). So 32-bit values are transposed beside arithmetic, and a mask widens into the
+/// order of the floats it is asked about:
 ///
 ///     y = where m x 0     m bool[128, 128]   x float32[128, 128]
-///     m' = m turned, rows woven, turned back;   t = dl16tofp32 m';   y = where3 t x 0
+///     m' = m with interleaved lanes;   t = dl16tofp32 m';   y = where3 t x 0
 ///
-/// and values converted in rows that end inside a stick get rows of whole sticks (whole_converted_rows.h).
-///
-/// Where nothing but 32-bit values is copied, and the card cannot as it should, halves of them are
-/// (move_halves.h); and copies that no turn of sticks makes go element by element (move_elements.h).
+/// Graphs that only copy are also tried as copies of half-words (move_half_words.h), with steps that end with their
+/// dimension (pad_steps.h), and at last element by element (move_elements.h).
 ///
 /// Afterwards every buffer has its layout, every constant too (one per layout it is read in), and
 /// `normalize_op` accepts every node.
 Status assign_layouts(Graph& graph, const LayoutSearchOptions& options = {});
-
-/// Cuts the loops of every node where the layouts need it, so that from here on a loop is one dimension of
-/// every operand. Needs layouts.
-Status cut_loops(Graph& graph);
-
-/// The layouts of a node's operands in the order of NormalOp.
-std::vector<const DeviceLayout*> operand_layouts(const Graph& graph, const Node& node);
 
 }  // namespace spyre

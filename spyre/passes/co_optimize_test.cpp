@@ -9,15 +9,21 @@
 #include "spyre/base/json.h"
 #include "spyre/passes/division/legal_splits.h"
 #include "spyre/passes/division/span_reduction.h"
-#include "spyre/passes/scratchpad/test_graphs.h"
+#include "spyre/passes/test_graphs.h"
 
 namespace spyre {
 namespace {
 
 // What the model says of a graph whose scratchpads are planned.
-double planned(Graph graph, const ScratchpadOptions& options) {
-  plan_scratchpad(graph, options).value();
-  return cost_of(graph).value().total().ns;
+double planned(Graph graph, const lx::PlannerOptions& options = {}) {
+  test::plan(graph, options).value();
+  return lx::cost_of(graph).value().total().ns;
+}
+
+CoOptimizeReport optimized(Graph& graph, const CoOptimizeOptions& options = {},
+                           const lx::PlannerOptions& planning = {}) {
+  lx::Planner planner(planning);
+  return co_optimize(graph, planner, options).value();
 }
 
 // Every division of a node, with every order of its cores.
@@ -43,12 +49,12 @@ std::vector<std::vector<Loop>> divisions(const Graph& graph, const Node& node, i
   return all;
 }
 
-double best_of_all(Graph graph, size_t node, int64_t cores, const ScratchpadOptions& options) {
-  if (node == graph.nodes.size()) return planned(graph, options);
+double best_of_all(Graph graph, size_t node, int64_t cores) {
+  if (node == graph.nodes.size()) return planned(graph);
   double least = std::numeric_limits<double>::infinity();
   for (const std::vector<Loop>& loops : divisions(graph, graph.nodes[node], cores)) {
     graph.nodes[node].loops = loops;
-    least = std::min(least, best_of_all(graph, node + 1, cores, options));
+    least = std::min(least, best_of_all(graph, node + 1, cores));
   }
   return least;
 }
@@ -71,19 +77,19 @@ TEST(CoOptimize, FindsTheBestOfAllPlansOfASmallGraph) {
     for (const int64_t cores : {2, 4}) {
       Graph graph = test::divided(normalize_columns(m, n), cores);
       const CoOptimizeOptions options{.cores = cores, .search_whole = 20'000};
-      const double least = best_of_all(graph, 0, cores, options.scratchpad);
-      const CoOptimizeReport report = co_optimize(graph, options).value();
+      const double least = best_of_all(graph, 0, cores);
+      const CoOptimizeReport report = optimized(graph, options);
       EXPECT_TRUE(report.exact) << m << " x " << n;
       EXPECT_NEAR(report.joint.total().ns, least, 1e-6 * least) << m << " x " << n << " on " << cores;
-      EXPECT_NEAR(planned(graph, options.scratchpad), least, 1e-6 * least);
+      EXPECT_NEAR(planned(graph), least, 1e-6 * least);
     }
   }
 }
 
 TEST(CoOptimize, MovesFindItTooOnTheseGraphs) {
   Graph graph = test::divided(normalize_columns(4, 128), 4);
-  const double least = best_of_all(graph, 0, 4, {});
-  const CoOptimizeReport report = co_optimize(graph, {.cores = 4, .search_whole = 0}).value();
+  const double least = best_of_all(graph, 0, 4);
+  const CoOptimizeReport report = optimized(graph, {.cores = 4, .search_whole = 0});
   EXPECT_FALSE(report.exact);
   EXPECT_NEAR(report.joint.total().ns, least, 1e-6 * least);
 }
@@ -92,10 +98,10 @@ TEST(CoOptimize, IsNeverWorseThanSeparatePlanningWhateverTheBudget) {
   for (const int64_t budget : {0, 1, 10, 100}) {
     for (const int64_t capacity : {1 << 10, 64 << 10, 1 << 20}) {
       Graph graph = test::divided(test::column_softmax(512, 1024), 32);
-      const ScratchpadOptions scratchpad{.capacity = Bytes(capacity)};
+      const lx::PlannerOptions scratchpad{.capacity = Bytes(capacity)};
       const double separate = planned(graph, scratchpad);
       const CoOptimizeReport report =
-          co_optimize(graph, {.scratchpad = scratchpad, .plans_per_node = budget, .search_whole = 0}).value();
+          optimized(graph, {.plans_per_node = budget, .search_whole = 0}, scratchpad);
       EXPECT_LE(report.joint.total(), report.separate.total());
       EXPECT_EQ(report.separate.total().ns, separate);
       EXPECT_EQ(planned(graph, scratchpad), report.joint.total().ns) << budget << " " << capacity;
@@ -106,15 +112,15 @@ TEST(CoOptimize, IsNeverWorseThanSeparatePlanningWhateverTheBudget) {
 
 TEST(CoOptimize, GivesTheSameAnswerTwice) {
   Graph a = test::divided(test::column_softmax(512, 1024), 32), b = a;
-  co_optimize(a, {.plans_per_node = 60}).value();
-  co_optimize(b, {.plans_per_node = 60}).value();
+  optimized(a, {.plans_per_node = 60});
+  optimized(b, {.plans_per_node = 60});
   EXPECT_EQ(a, b);
 }
 
 TEST(CoOptimize, LeavesSumsAsTheyAreWhenAsked) {
   Graph graph = test::divided(test::column_softmax(512, 1024), 32);
   const Graph before = graph;
-  co_optimize(graph, {.keep_sums = true}).value();
+  optimized(graph, {.keep_sums = true});
   EXPECT_NE(graph, before);
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     for (size_t i = 0; i < graph.nodes[n].loops.size(); ++i) {
@@ -133,8 +139,8 @@ TEST(CoOptimize, DoesAtLeastAsWellAsTheCapturedSoftmax) {
       {"buf0", "m"}, {"buf1", "d"}, {"buf2", "e"}, {"buf3", "s"}};
   Graph graph = test::divided(test::column_softmax(512, 1024), 32);
   Graph theirs = graph;
-  const CoOptimizeReport report = co_optimize(graph, {}).value();
-  const ScratchpadPlan plan = plan_scratchpad(graph).value();
+  const CoOptimizeReport report = optimized(graph);
+  const lx::Plan plan = test::plan(graph).value();
   for (size_t i = 0; i < capture["inputs"].size(); ++i) {
     const auto name = ours.find(capture["inputs"][i]["name"].get<std::string>());
     if (name == ours.end() || !capture["solved"][i]["resident"].get<bool>()) continue;
@@ -145,7 +151,7 @@ TEST(CoOptimize, DoesAtLeastAsWellAsTheCapturedSoftmax) {
   for (Node& node : theirs.nodes) {
     for (Loop& loop : node.loops) loop.split = loop.name == "p1" ? 16 : 1;
   }
-  EXPECT_LE(report.joint.total().ns, planned(theirs, {}));
+  EXPECT_LE(report.joint.total().ns, planned(theirs));
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include "spyre/passes/plan_scratchpad.h"
-#include "spyre/passes/scratchpad/test_graphs.h"
+#include "spyre/base/json.h"
+#include "spyre/passes/test_graphs.h"
 
 namespace spyre {
 namespace {
@@ -48,8 +48,8 @@ TEST(CutBundles, BundlesOutOfOrderAreRefused) {
 TEST(CutBundles, OnePlanSpansAllBundlesAndMarksWhatItCrosses) {
   Graph whole = test::divided(test::column_softmax(128, 256), 1);
   Graph cut = softmax_of_two_operations();
-  const ScratchpadPlan plan = plan_scratchpad(cut).value();
-  EXPECT_EQ(plan.to_json(), plan_scratchpad(whole).value().to_json());
+  const lx::Plan plan = test::plan(cut).value();
+  EXPECT_EQ(plan.to_json(), test::plan(whole).value().to_json());
   // x_lx is copied in before m; d crosses the first cut, e and s the second.
   EXPECT_THAT(bundles_of(cut), ElementsAre(0, 0, 0, 1, 1, 2));
   EXPECT_THAT(non_terminal_bundles(cut), ElementsAre(true, true, false));
@@ -58,7 +58,8 @@ TEST(CutBundles, OnePlanSpansAllBundlesAndMarksWhatItCrosses) {
 
 TEST(CutBundles, WithoutMarksNothingStaysInLxAcrossACut) {
   Graph graph = softmax_of_two_operations();
-  const ScratchpadPlan plan = plan_scratchpad(graph, {.across_bundles = false}).value();
+  const lx::Plan plan =
+      test::plan(graph, {.moves = lx::MoveSet::all().without({lx::Move::kCrossBundles})}).value();
   EXPECT_THAT(non_terminal_bundles(graph), ElementsAre(false, false, false));
   // m is made and read in the first bundle; d is made there and read in the second only.
   EXPECT_TRUE(entry(plan, "m").address.has_value());

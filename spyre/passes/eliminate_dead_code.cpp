@@ -17,12 +17,18 @@ void drop_unused_buffers(Graph& graph) {
     }
   }
   for (const BufferId id : graph.results) used[static_cast<size_t>(id)] = true;
+  for (size_t id = graph.buffers.size(); id-- > 0;) {
+    if (used[id] && graph.buffers[id].memory_of >= 0)
+      used[static_cast<size_t>(graph.buffers[id].memory_of)] = true;
+  }
   std::vector<BufferId> renumbered(graph.buffers.size(), -1);
   std::vector<Buffer> kept;
   for (size_t id = 0; id < graph.buffers.size(); ++id) {
     if (!used[id] && !graph.buffers[id].is_input) continue;
     renumbered[id] = static_cast<BufferId>(kept.size());
     kept.push_back(std::move(graph.buffers[id]));
+    BufferId& owner = kept.back().memory_of;
+    if (owner >= 0) owner = renumbered[static_cast<size_t>(owner)];
   }
   graph.buffers = std::move(kept);
   for (Node& node : graph.nodes) {
@@ -71,12 +77,13 @@ void eliminate_dead_code(Graph& graph) {
     needed[id] = !graph.is_local(static_cast<BufferId>(id));
   std::vector<Node> live;
   for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
-    const auto target = static_cast<size_t>(node->target);
+    const auto target = static_cast<size_t>(graph.owner(node->target));
     if (!needed[target]) continue;
     const Buffer& buffer = graph.buffers[target];
-    needed[target] = buffer.is_input || !writes_all(*node, buffer);
+    const bool by_name = graph.buffers[static_cast<size_t>(node->target)].memory_of < 0;
+    needed[target] = buffer.is_input || !by_name || !writes_all(*node, buffer);
     for (const Instruction& instruction : node->body) {
-      if (instruction.is_load()) needed[static_cast<size_t>(instruction.buffer)] = true;
+      if (instruction.is_load()) needed[static_cast<size_t>(graph.owner(instruction.buffer))] = true;
     }
     live.push_back(std::move(*node));
   }

@@ -107,18 +107,31 @@ bool multiplies_wide(const Graph& graph) {
 // Orders of elements that are not the standard one: those that conversions make, here or before an input
 // came.
 struct Orders {
-  bool widened = false, woven = false;
+  bool widened = false, interleaved = false;
 };
-Orders orders_in(const Graph& graph, const std::set<std::string>& ops, Weaving weaving) {
-  const bool narrows = ops.contains("fp32todl16"),
-             widens = ops.contains("dl16tofp32") || multiplies_wide(graph);
-  Orders orders{.widened = widens || narrows, .woven = narrows || weaving == Weaving::kByCopies};
-  for (const Buffer& buffer : graph.buffers) {
-    if (!buffer.is_input || !buffer.layout) continue;
-    orders.widened |= buffer.layout->element_arrangement == ElementArrangement::DL16_TO_FP32;
-    orders.woven |= buffer.layout->element_arrangement == ElementArrangement::FP32_TO_DL16;
-  }
-  return orders;
+
+bool widens(const Graph& graph) {
+  return multiplies_wide(graph) || std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+           return device_op(node).op == "dl16tofp32";
+         });
+}
+
+bool narrows(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [](const Node& node) { return device_op(node).op == "fp32todl16"; });
+}
+
+// Whether some input came in an order.
+bool given_in(const Graph& graph, ElementArrangement order) {
+  return std::any_of(graph.buffers.begin(), graph.buffers.end(), [&](const Buffer& buffer) {
+    return buffer.is_input && buffer.layout && buffer.layout->element_arrangement == order;
+  });
+}
+
+Orders orders_in(const Graph& graph, LaneMoves moves) {
+  const bool made = narrows(graph);
+  return {.widened = made || widens(graph) || given_in(graph, ElementArrangement::DL16_TO_FP32),
+          .interleaved = made || moves.interleave || given_in(graph, ElementArrangement::FP32_TO_DL16)};
 }
 
 // Which of them a buffer of this format may have.
@@ -126,7 +139,7 @@ std::vector<ElementArrangement> arrangements(DataFormat format, Orders orders) {
   using enum ElementArrangement;
   std::vector<ElementArrangement> result = {STANDARD};
   if (orders.widened && format == DataFormat::IEEE_FP32) result.push_back(DL16_TO_FP32);
-  if (orders.woven && format == DataFormat::SEN169_FP16) result.push_back(FP32_TO_DL16);
+  if (orders.interleaved && format == DataFormat::SEN169_FP16) result.push_back(FP32_TO_DL16);
   return result;
 }
 
@@ -143,7 +156,7 @@ DeviceLayout paired(DeviceLayout layout) {
 }
 
 Status offer(const std::vector<Axis>& axes, DataFormat format, const std::vector<ElementArrangement>& orders,
-             bool ragged_weaves, std::vector<DeviceLayout>& layouts) {
+             std::vector<DeviceLayout>& layouts) {
   std::vector<int64_t> size, stride;
   for (const Axis& axis : axes) {
     size.push_back(axis.size);
@@ -161,9 +174,7 @@ Status offer(const std::vector<Axis>& axes, DataFormat format, const std::vector
     const bool converts = orders.back() == ElementArrangement::DL16_TO_FP32;
     append(layouts, layout.with_element_arrangement(orders.front()));
     if (converts) append(layouts, paired(layout));
-    const bool ragged = axes[static_cast<size_t>(stick)].size % layout.device_size.back() != 0;
     for (size_t i = 1; i < orders.size(); ++i) {
-      if (ragged && !ragged_weaves && orders[i] == ElementArrangement::FP32_TO_DL16) continue;
       append(layouts, (converts ? paired(layout) : layout).with_element_arrangement(orders[i]));
     }
   }
@@ -195,6 +206,15 @@ int64_t walkable_extent(const Graph& graph, BufferId id, size_t dim) {
   return next == whole * stride ? whole : size;
 }
 
+LaneMoves useful_moves(const Graph& graph) {
+  return {.interleave = widens(graph) || given_in(graph, ElementArrangement::FP32_TO_DL16),
+          .words = std::any_of(graph.buffers.begin(), graph.buffers.end(), [](const Buffer& buffer) {
+            const DataFormat format =
+                buffer.layout ? buffer.layout->device_dtype : info_of(buffer.dtype).device_format;
+            return elems_per_stick(format) < halves_in_stick();
+          })};
+}
+
 DeviceLayout with_lane_dimension(const DeviceLayout& layout) {
   DeviceLayout result = layout;
   const auto before_stick = static_cast<std::ptrdiff_t>(layout.device_size.size()) - 1;
@@ -203,7 +223,7 @@ DeviceLayout with_lane_dimension(const DeviceLayout& layout) {
   return result;
 }
 
-std::optional<DeviceLayout> with_woven_rows(const DeviceLayout& layout, int64_t stride) {
+std::optional<DeviceLayout> with_interleaved_rows(const DeviceLayout& layout, int64_t stride) {
   const bool turned =
       layout.element_arrangement == ElementArrangement::STANDARD && layout.stride_map.back() != stride;
   if (!turned) return std::nullopt;
@@ -222,13 +242,11 @@ std::optional<DeviceLayout> with_woven_rows(const DeviceLayout& layout, int64_t 
   return std::nullopt;
 }
 
-Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& graph, WovenResults woven,
-                                                                 Weaving weaving) {
+Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& graph, LaneMoves moves) {
   std::vector<std::vector<Axis>> axes;
   for (size_t id = 0; id < graph.buffers.size(); ++id)
     axes.push_back(axes_of(graph, static_cast<BufferId>(id)));
   std::vector<std::set<int64_t>> crossed(graph.buffers.size()), cuts(graph.buffers.size());
-  std::set<std::string> ops;
   std::vector<bool> holds_moments(graph.buffers.size(), false);
   for (const Node& node : graph.nodes) {
     const auto note = [&](const Access& access) {
@@ -237,14 +255,13 @@ Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& gr
       note_short_rows(access.index, axes[id], cuts[id]);
     };
     const DeviceOp op = device_op(node);
-    ops.insert(op.op);
     for (const auto& [name, access] : op.indices) note(access);
     for (const Access& access : op.inputs) note(access);
     note(op.output);
     if (op.op == "exx2") holds_moments[static_cast<size_t>(op.output.buffer)] = true;
   }
 
-  const Orders possible = orders_in(graph, ops, weaving);
+  const Orders possible = orders_in(graph, moves);
 
   std::vector<std::vector<DeviceLayout>> result(graph.buffers.size());
   for (size_t id = 0; id < graph.buffers.size(); ++id) {
@@ -253,7 +270,7 @@ Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& gr
         buffer.layout ? buffer.layout->device_dtype : info_of(buffer.dtype).device_format;
     if (buffer.layout) {
       result[id].push_back(*buffer.layout);
-      if (!buffer.is_input) continue;
+      if (!graph.is_given(static_cast<BufferId>(id))) continue;
     } else if (buffer.is_input) {
       SPYRE_ASSIGN_OR_RETURN(DeviceLayout layout, DeviceLayout::standard(buffer.size, format));
       result[id].push_back(std::move(layout));
@@ -261,12 +278,9 @@ Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& gr
     const std::vector<ElementArrangement> orders =
         holds_moments[id] ? std::vector{ElementArrangement::EXX2} : arrangements(format, possible);
     const std::vector<Axis> whole = merged(axes[id], crossed[id]);
-    const bool ragged_weaves = woven == WovenResults::kAny || !graph.is_result(static_cast<BufferId>(id));
-    SPYRE_TRY(offer(whole, format, orders, ragged_weaves, result[id]));
-    if (whole.size() != axes[id].size())
-      SPYRE_TRY(offer(axes[id], format, orders, ragged_weaves, result[id]));
-    for (const int64_t step : cuts[id])
-      SPYRE_TRY(offer(cut(axes[id], step), format, orders, ragged_weaves, result[id]));
+    SPYRE_TRY(offer(whole, format, orders, result[id]));
+    if (whole.size() != axes[id].size()) SPYRE_TRY(offer(axes[id], format, orders, result[id]));
+    for (const int64_t step : cuts[id]) SPYRE_TRY(offer(cut(axes[id], step), format, orders, result[id]));
     if (holds_moments[id]) {
       for (DeviceLayout& layout : result[id])
         layout = layout.with_element_arrangement(ElementArrangement::EXX2);

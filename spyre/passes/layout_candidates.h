@@ -14,14 +14,20 @@ namespace spyre {
 ///     buffer t : float16[2, 100] stride=[128, 1] storage=256     dimension 1: 128; without a storage: 100
 int64_t walkable_extent(const Graph& graph, BufferId id, size_t dim);
 
-/// Which results may keep the order that narrowing leaves in their sticks (ADR 0018). Nobody can put one in
-/// order later whose rows end inside a stick.
-enum class WovenResults : uint8_t { kWholeSticks, kAny };
+/// Which orders of lanes copies may make, besides putting interleaved ones in order.
+struct LaneMoves {
+  /// A 16-bit buffer may get the interleaved lanes that narrowing leaves, although nothing was narrowed into it. Worth
+  /// it for what is widened (interleaved, it widens into the standard order, beside 32-bit values from elsewhere) and for
+  /// inputs that came so.
+  bool interleave = false;
+  /// 32-bit values may change their lanes, as pairs of half-words (permute_lanes.h).
+  bool words = false;
 
-/// How a 16-bit buffer comes to have its elements woven as narrowing leaves them: because something was
-/// narrowed into it, or also by copies. Those are worth it for what is widened (woven, it widens into the
-/// standard order, beside 32-bit values from elsewhere) and for woven inputs.
-enum class Weaving : uint8_t { kByNarrowing, kByCopies };
+  friend bool operator==(const LaneMoves&, const LaneMoves&) = default;
+};
+
+/// Those that may lead to a choice where there is none without them: a graph of 16-bit values that widens nothing has none.
+LaneMoves useful_moves(const Graph& graph);
 
 /// The layouts worth trying for every buffer, by buffer id, best guess first.
 ///
@@ -35,9 +41,7 @@ enum class Weaving : uint8_t { kByNarrowing, kByCopies };
 ///
 /// An input has its real layout first; what follows is what a copy of it could have. A result whose layout is
 /// given has no other.
-Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& graph,
-                                                                 WovenResults woven = WovenResults::kAny,
-                                                                 Weaving weaving = Weaving::kByNarrowing);
+Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& graph, LaneMoves moves = {});
 
 /// The same layout with a dimension of one stick's length that only position 0 of carries data: the form in
 /// which a tensor changes between whole sticks and one element per stick.
@@ -49,6 +53,6 @@ DeviceLayout with_lane_dimension(const DeviceLayout& layout);
 ///
 ///     device_size [2, 128, 64]   stride_map [64, 1, 128]   ->   [2, 2, 8, 2, 4, 64]   [64, 64, 4, 32, 1,
 ///     128]
-std::optional<DeviceLayout> with_woven_rows(const DeviceLayout& layout, int64_t stride);
+std::optional<DeviceLayout> with_interleaved_rows(const DeviceLayout& layout, int64_t stride);
 
 }  // namespace spyre

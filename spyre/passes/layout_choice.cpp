@@ -23,9 +23,8 @@ struct Reading {
 // More than the bytes of any graph: chosen only where nothing else is possible, and inputs are no better.
 constexpr int64_t kLastResort = int64_t{1} << 48;
 
-// Whether sticks of 32-bit elements run along another dimension than the innermost one. The card turns sticks of 16-bit
-// elements only, and sees a 32-bit element as two of them only where those are neighbours (move_halves.h): nobody could
-// read such a result beside another tensor.
+// Whether sticks of 32-bit elements run along another dimension than the innermost one. The card restickifies 16-bit
+// elements only: who reads such a result beside another tensor has to permute its lanes first (permute_lanes.h).
 bool cannot_be_turned(const Buffer& buffer, const DeviceLayout& layout) {
   if (elems_per_stick(layout.device_dtype) >= elems_per_stick(DataFormat::SEN169_FP16)) return false;
   for (size_t d = 0; d < buffer.size.size(); ++d) {
@@ -150,7 +149,7 @@ class Domains {
           Conversions& conversions)
       : graph_(graph) {
     for (size_t id = 0; id < candidates.size(); ++id) {
-      const bool given = graph.buffers[id].is_input;  // in the first of its candidates, and no other
+      const bool given = graph.is_given(static_cast<BufferId>(id));  // in the first of its candidates
       allowed_.emplace_back(given ? 1 : candidates[id].size(), true);
     }
     std::vector<NodeTable> tables;
@@ -287,7 +286,7 @@ class BeamSearch {
 
   // The layout that a buffer has: an input's, or what was chosen when an earlier node began to fill it.
   std::optional<int> layout_of(const State& state, BufferId id) const {
-    if (graph_.buffers[static_cast<size_t>(id)].is_input) return 0;
+    if (graph_.is_given(id)) return 0;
     const auto found = std::lower_bound(state.live.begin(), state.live.end(), HeldLayout{id, false, 0});
     if (found == state.live.end() || found->buffer != id || found->copy) return std::nullopt;
     return found->layout;
@@ -374,7 +373,7 @@ class BeamSearch {
     std::erase_if(live, [&](const HeldLayout& held) {
       return last_use_[static_cast<size_t>(held.buffer)] <= node || held.buffer == output;
     });
-    const bool chosen = !graph_.buffers[static_cast<size_t>(output)].is_input;
+    const bool chosen = !graph_.is_given(output);
     if (chosen && last_use_[static_cast<size_t>(output)] > node) live.push_back({output, false, out});
     std::sort(live.begin(), live.end());
     live.erase(std::unique(live.begin(), live.end()), live.end());
@@ -391,7 +390,7 @@ class BeamSearch {
       choice.read_as[static_cast<size_t>(step->node)] = step->read_as;
     }
     for (size_t id = 0; id < graph_.buffers.size(); ++id) {
-      if (graph_.buffers[id].is_input) choice.layout[id] = 0;
+      if (graph_.is_given(static_cast<BufferId>(id))) choice.layout[id] = 0;
     }
     return choice;
   }
@@ -425,12 +424,10 @@ class BeamSearch {
   }
 
   static Error refused(const Node& node) {
-    Error error(ErrorKind::kUnsupported,
-                fmt::format("assign-layouts: node '{}' ({}) cannot be laid out on the card", node.name,
-                            device_op(node).op));
-    if (!node.aten.empty()) error.notes.push_back("it comes from " + node.aten);
-    if (!node.source.empty()) error.notes.push_back("written at " + node.source);
-    return error;
+    return Error(ErrorKind::kUnsupported,
+                 fmt::format("assign-layouts: node '{}' ({}) cannot be laid out on the card", node.name,
+                             device_op(node).op))
+        .about(origin_of(node));
   }
 
   Error impossible(const Node& node, const NodeTable& table) const {

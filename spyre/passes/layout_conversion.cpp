@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <set>
 
 #include "spyre/graph/normal_op.h"
 
@@ -47,90 +49,186 @@ Node copy_node(const Graph& graph, BufferId from, BufferId to, const DeviceLayou
   return node;
 }
 
-bool Conversions::direct(BufferId buffer, const DeviceLayout& from, const DeviceLayout& to) const {
-  const Node node = copy_node(graph_, buffer, buffer, from, to);
-  const std::array<const DeviceLayout*, 2> layouts = {&from, &to};
-  return normalize_op(graph_, node, layouts).ok();
+namespace {
+
+bool is_interleaved(const DeviceLayout& layout) {
+  return layout.element_arrangement == ElementArrangement::FP32_TO_DL16;
 }
 
-std::optional<Conversion> Conversions::path(BufferId buffer, const DeviceLayout& from,
-                                            std::vector<DeviceLayout> steps) const {
-  Conversion conversion{.steps = std::move(steps)};
-  const DeviceLayout* previous = &from;
-  for (const DeviceLayout& step : conversion.steps) {
-    if (!direct(buffer, *previous, step)) return std::nullopt;
-    conversion.bytes += bytes_of(*previous) + bytes_of(step);
-    previous = &step;
-  }
-  return conversion;
-}
+}  // namespace
 
-// A stick is turned, its rows are woven, and turned again.
-std::optional<Conversion> Conversions::weave(BufferId buffer, const DeviceLayout& from,
-                                             const DeviceLayout& to) const {
-  for (const DeviceLayout& turned : candidates_[static_cast<size_t>(buffer)]) {
-    const std::optional<DeviceLayout> woven = with_woven_rows(turned, to.stride_map.back());
-    if (!woven) continue;
-    const bool single = turned.stride_map.back() < 0;
-    auto found =
-        turned == from ? path(buffer, from, {*woven, single ? with_lane_dimension(to) : to})
-        : single ? path(buffer, from, {with_lane_dimension(from), turned, *woven, with_lane_dimension(to)})
-                 : path(buffer, from, {turned, *woven, to});
-    if (found) return found;
-  }
-  return std::nullopt;
-}
-
-std::optional<Conversion> Conversions::search(BufferId buffer, const DeviceLayout& from,
-                                              const DeviceLayout& to) const {
-  const auto path = [&](std::vector<DeviceLayout> steps) {
-    return Conversions::path(buffer, from, std::move(steps));
-  };
-  if (auto one = path({to})) return one;
-  const bool from_single = from.stride_map.back() < 0, to_single = to.stride_map.back() < 0;
-  constexpr auto kWoven = ElementArrangement::FP32_TO_DL16;
-  if (from.element_arrangement != kWoven && to.element_arrangement == kWoven) {
-    return weaving_ == Weaving::kByCopies ? weave(buffer, from, to) : std::nullopt;
-  }
-  // What comes out has room for the lanes it does not use; it reads like `to`.
-  if (from_single && !to_single) return path({with_lane_dimension(to)});
-  if (!from_single && to_single) return path({with_lane_dimension(from), to});
-  if (from.element_arrangement != kWoven) {
-    // Sticks along one dimension that begin elsewhere are turned away from it, and back; others that lie in
-    // other pieces are put together before they are turned, or after.
-    std::optional<Conversion> cheapest;
-    if (from_single || to_single) return cheapest;
-    const bool same_way = from.stride_map.back() == to.stride_map.back();
-    for (const DeviceLayout& between : candidates_[static_cast<size_t>(buffer)]) {
-      const int64_t stick = between.stride_map.back();
-      if (stick < 0 || (same_way && stick == from.stride_map.back())) continue;
-      auto two = path({between, to});
-      if (two && (!cheapest || two->bytes < cheapest->bytes)) cheapest = std::move(two);
+// The states of one buffer; its candidates come first, and keep their numbers.
+class Conversions::States {
+ public:
+  States(const Graph& graph, BufferId buffer, const std::vector<DeviceLayout>& candidates, LaneMoves moves,
+         int& permutations_left)
+      : graph_(graph),
+        buffer_(buffer),
+        moves_(moves),
+        permutations_left_(permutations_left),
+        count_(candidates.size()),
+        layouts_(candidates) {
+    // Only position 0 of this dimension carries data. It reads like the layout without it.
+    for (const DeviceLayout& layout : candidates) layouts_.push_back(with_lane_dimension(layout));
+    std::set<int64_t> interleaved;
+    for (const DeviceLayout& layout : candidates) {
+      if (is_interleaved(layout)) interleaved.insert(layout.stride_map.back());
     }
-    return cheapest;
+    for (const int64_t stride : interleaved) {
+      for (const DeviceLayout& layout : candidates) {
+        if (std::optional<DeviceLayout> rows = with_interleaved_rows(layout, stride))
+          layouts_.push_back(std::move(*rows));
+      }
+    }
+    for (const DeviceLayout& layout : layouts_) bytes_.push_back(bytes_of(layout));
   }
-  // A woven stick is turned, its rows are put in order, and turned again.
-  for (const DeviceLayout& turned : candidates_[static_cast<size_t>(buffer)]) {
-    const std::optional<DeviceLayout> woven = with_woven_rows(turned, from.stride_map.back());
-    if (!woven) continue;
-    const bool single = turned.stride_map.back() < 0;
-    auto found = single         ? path({with_lane_dimension(from), *woven, turned, with_lane_dimension(to)})
-                 : turned == to ? path({*woven, to})
-                                : path({*woven, turned, to});
-    if (found) return found;
+
+  // No path is cheaper than a single copy. Permutations of lanes are asked about last, and only where copies alone lead
+  // nowhere: each is a search of its own, and three copies at least.
+  std::optional<Conversion> cheapest(size_t from, size_t to) {
+    if (const Edge* copy = copy_between(from, to)) return Conversion{{{layouts_[to], nullptr}}, copy->bytes};
+    std::optional<Conversion> copies = search(from, to, Edges::kCopies);
+    return copies ? copies : search(from, to, Edges::kAll);
   }
-  return std::nullopt;
-}
+
+ private:
+  struct Edge {
+    int64_t bytes = 0;
+    std::shared_ptr<const LanePermutation> lanes;
+  };
+
+  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
+  enum class Edges : uint8_t { kCopies, kAll };
+
+  // Dijkstra's search; of equal paths that through the earlier states.
+  std::optional<Conversion> search(size_t from, size_t to, Edges edges) {
+    int64_t bound = kNever;  // of the best path known
+    std::vector<int64_t> cost(layouts_.size(), kNever);
+    std::vector<size_t> before(layouts_.size(), from);
+    std::vector<bool> done(layouts_.size(), false);
+    const auto relax = [&](size_t next, size_t other) {
+      const bool arrives = other == to || other == count_ + to;
+      const int64_t onward = arrives ? 0 : bytes_[other] + bytes_[to];
+      const int64_t limit = std::min(bound - onward, cost[other]);
+      const Edge* edge = nullptr;
+      if (cost[next] + bytes_[next] + bytes_[other] < limit) edge = copy_between(next, other);
+      const bool permutes = edge == nullptr && edges == Edges::kAll;
+      if (permutes && cost[next] + least_of_permutation(next, other) < limit) edge = permutation(next, other);
+      if (edge == nullptr || cost[next] + edge->bytes >= limit) return;
+      cost[other] = cost[next] + edge->bytes;
+      before[other] = next;
+      if (arrives) bound = cost[other];
+    };
+    cost[from] = 0;
+    relax(from, to);
+    while (true) {
+      const size_t next = nearest(cost, done);
+      if (next == layouts_.size()) return std::nullopt;
+      if (next == to || next == count_ + to) return path(from, next, before, cost[next]);
+      done[next] = true;
+      for (size_t other = 0; other < layouts_.size(); ++other) {
+        if (!done[other]) relax(next, other);
+      }
+    }
+  }
+
+  static size_t nearest(const std::vector<int64_t>& cost, const std::vector<bool>& done) {
+    size_t best = cost.size();
+    for (size_t i = 0; i < cost.size(); ++i) {
+      if (!done[i] && cost[i] != kNever && (best == cost.size() || cost[i] < cost[best])) best = i;
+    }
+    return best;
+  }
+
+  Conversion path(size_t from, size_t to, const std::vector<size_t>& before, int64_t bytes) {
+    Conversion conversion{.steps = {}, .bytes = bytes};
+    for (size_t at = to; at != from; at = before[at]) {
+      const Edge* copy = copy_between(before[at], at);
+      conversion.steps.insert(conversion.steps.begin(),
+                              {layouts_[at], copy != nullptr ? nullptr : permutation(before[at], at)->lanes});
+    }
+    return conversion;
+  }
+
+  using KnownEdges = std::map<std::pair<size_t, size_t>, std::optional<Edge>>;
+
+  template <typename Make>
+  static const Edge* remembered(KnownEdges& known, size_t from, size_t to, const Make& make) {
+    const auto key = std::make_pair(from, to);
+    auto found = known.find(key);
+    if (found == known.end()) found = known.emplace(key, make()).first;
+    return found->second ? &*found->second : nullptr;
+  }
+
+  // Null: the card has no such copy.
+  const Edge* copy_between(size_t from, size_t to) {
+    return remembered(copies_, from, to, [&]() -> std::optional<Edge> {
+      const DeviceLayout &has = layouts_[from], &wanted = layouts_[to];
+      if (!may_be_direct(has, wanted) || (interleaves(from, to) && !moves_.interleave)) return std::nullopt;
+      const Node node = copy_node(graph_, buffer_, buffer_, has, wanted);
+      const std::array<const DeviceLayout*, 2> layouts = {&has, &wanted};
+      if (!normalize_op(graph_, node, layouts).ok()) return std::nullopt;
+      return Edge{bytes_[from] + bytes_[to], nullptr};
+    });
+  }
+
+  const Edge* permutation(size_t from, size_t to) {
+    return remembered(permutations_, from, to, [&]() -> std::optional<Edge> {
+      const bool words = layouts_[from].device_dtype != DataFormat::SEN169_FP16;
+      const bool allowed = words ? moves_.words : moves_.interleave || !interleaves(from, to);
+      if (!allowed || from >= count_ || to >= count_ || permutations_left_ == 0) return std::nullopt;
+      --permutations_left_;
+      // An input has its real layout first, of all its storage.
+      const PartOf part = from == 0 && graph_.is_given(buffer_) ? PartOf::kMemory : PartOf::kItself;
+      std::optional<LanePermutation> lanes =
+          permute_lanes(graph_.buffers[static_cast<size_t>(buffer_)], layouts_[from], layouts_[to], part);
+      if (!lanes) return std::nullopt;
+      const int64_t bytes = lanes->bytes;
+      return Edge{bytes, std::make_shared<const LanePermutation>(std::move(*lanes))};
+    });
+  }
+
+  bool interleaves(size_t from, size_t to) const {
+    return is_interleaved(layouts_[to]) && !is_interleaved(layouts_[from]);
+  }
+
+  // Three copies, of which the two between write and read every element at least.
+  int64_t least_of_permutation(size_t from, size_t to) const {
+    const int64_t element = kStickBytes.count() / elems_per_stick(layouts_[from].device_dtype);
+    return bytes_[from] + bytes_[to] + 4 * element * graph_.buffers[static_cast<size_t>(buffer_)].elements();
+  }
+
+  // The card restickifies 16-bit values only: others stay along their dimension. Asked first, because it is quick to tell.
+  static bool may_be_direct(const DeviceLayout& from, const DeviceLayout& to) {
+    return from.device_dtype == DataFormat::SEN169_FP16 || from.stride_map.back() == to.stride_map.back();
+  }
+
+  const Graph& graph_;
+  const BufferId buffer_;
+  const LaneMoves moves_;
+  int& permutations_left_;  // that may still be looked for
+  const size_t count_;      // of candidates
+  std::vector<DeviceLayout> layouts_;
+  std::vector<int64_t> bytes_;
+  KnownEdges copies_, permutations_;
+};
+
+Conversions::Conversions(const Graph& graph, const std::vector<std::vector<DeviceLayout>>& candidates,
+                         LaneMoves moves)
+    : graph_(graph), candidates_(candidates), moves_(moves) {}
+
+Conversions::~Conversions() = default;
 
 const Conversion* Conversions::find(BufferId buffer, int from, int to) {
   const auto key = std::make_pair(buffer, std::make_pair(from, to));
   auto known = known_.find(key);
   if (known == known_.end()) {
-    const auto& layouts = candidates_[static_cast<size_t>(buffer)];
-    known = known_
-                .emplace(key,
-                         search(buffer, layouts[static_cast<size_t>(from)], layouts[static_cast<size_t>(to)]))
-                .first;
+    std::unique_ptr<States>& states = states_[buffer];
+    if (!states)
+      states = std::make_unique<States>(graph_, buffer, candidates_[static_cast<size_t>(buffer)], moves_,
+                                        permutations_left_);
+    known = known_.emplace(key, states->cheapest(static_cast<size_t>(from), static_cast<size_t>(to))).first;
   }
   return known->second ? &*known->second : nullptr;
 }

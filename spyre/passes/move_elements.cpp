@@ -8,7 +8,7 @@
 
 #include "spyre/graph/device_op.h"
 #include "spyre/layout/tile_axis.h"
-#include "spyre/passes/move_halves.h"
+#include "spyre/passes/move_half_words.h"
 
 namespace spyre {
 namespace {
@@ -52,6 +52,12 @@ std::optional<Walk> walk_of(const DeviceLayout& layout, int64_t reach) {
   }
   walk.add("row", std::min(row, next), step);
   return walk;
+}
+
+// The extent of a dimension that loops may walk in groups of 32, the words of a stick, to its end.
+int64_t whole_words(int64_t extent) {
+  const int64_t words = elems_per_stick(DataFormat::IEEE_FP32);
+  return extent > words ? round_up(extent, words) : extent;
 }
 
 // The extent of a loop, in whole sticks of words where memory has room for them.
@@ -113,7 +119,7 @@ class ElementMover {
   // What an argument has where no node writes: an input keeps what it had, and of a result that is nobody's.
   Access rest_of(BufferId id, const Way& way) {
     const Buffer& buffer = graph_.buffers[static_cast<size_t>(id)];
-    if (buffer.is_input) return {id, way.walk.index};
+    if (graph_.is_given(id)) return {id, way.walk.index};
     return {graph_.add_buffer({.name = "zero", .dtype = buffer.dtype, .fill = Fill{}}), Expr()};
   }
 
@@ -146,11 +152,6 @@ class ElementMover {
 };
 
 }  // namespace
-
-int64_t whole_words(int64_t extent) {
-  const int64_t words = elems_per_stick(DataFormat::IEEE_FP32);
-  return extent > words ? round_up(extent, words) : extent;
-}
 
 std::optional<Graph> by_elements(const Graph& graph) {
   if (graph.nodes.empty()) return std::nullopt;

@@ -20,7 +20,4 @@ namespace spyre {
 /// Of an input that is written in part the rest comes along. Arguments keep their sticks. Needs select-ops.
 std::optional<Graph> by_elements(const Graph& graph);
 
-/// The extent of a dimension that loops may walk in groups of 32, the words of a stick, to its end.
-int64_t whole_words(int64_t extent);
-
 }  // namespace spyre

@@ -2,8 +2,11 @@
 
 namespace spyre {
 
-Node part_of(const Graph& graph, const Node& node, const std::string& loop, int64_t begin, int64_t extent) {
+Node part_of(const Graph& graph, const Node& node, const std::string& loop, int64_t begin, int64_t extent,
+             std::string_view suffix) {
   Node part = node;
+  part.name += suffix;
+  make_step_of(node, part);
   for (Loop& l : part.loops) {
     if (l.name == loop) l.extent = extent;
   }

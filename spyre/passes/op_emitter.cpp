@@ -47,10 +47,8 @@ OpEmitter::OpEmitter(Graph& graph, const Node& node, std::vector<Node>& out)
     : graph_(graph), node_(node), out_(out), loops_(node.loops), first_(out.size()) {}
 
 Error OpEmitter::refuse(std::string_view message) const {
-  Error error(ErrorKind::kUnsupported, fmt::format("select-ops: node '{}': {}", node_.name, message));
-  if (!node_.aten.empty()) error.notes.push_back("it comes from " + node_.aten);
-  if (!node_.source.empty()) error.notes.push_back("written at " + node_.source);
-  return error;
+  return Error(ErrorKind::kUnsupported, fmt::format("select-ops: node '{}': {}", node_.name, message))
+      .about(origin_of(node_));
 }
 
 std::vector<std::string> OpEmitter::reduced_loops() const {
@@ -174,8 +172,7 @@ Operand OpEmitter::first_of_table(const Access& row) {
                         .output = {target, Expr::symbol(lane)}};
   Node node{.name = graph_.buffers[static_cast<size_t>(target)].name,
             .loops = {{.name = lane, .extent = kLanes}}};
-  node.aten = node_.aten;
-  node.source = node_.source;
+  make_step_of(node_, node);
   set_device_op(graph_, node, gather, HostType::kInt32);
   out_.push_back(std::move(node));
   return {.access = Access{target, Expr()}, .type = HostType::kInt32, .held = Held::kInt32};
@@ -211,7 +208,9 @@ Result<Operand> OpEmitter::ramp(const Expr& index, HostType type) {
   std::optional<Operand> sum;
   double constant_part = static_cast<double>(index.constant_term());
   for (const ExprTerm& term : index.terms()) {
-    if (term.kind != AtomKind::kSymbol) return refuse(fmt::format("'{}' as a value", index.to_string()));
+    if (term.kind != AtomKind::kSymbol)
+      return refuse(
+          fmt::format("'{}' as a value; allowed are sums of loops times numbers", index.to_string()));
     const auto loop =
         std::find_if(loops_.begin(), loops_.end(), [&](const Loop& l) { return l.name == term.name; });
     SPYRE_CHECK(loop != loops_.end(), "verified: indices use loops of their node");
@@ -271,8 +270,7 @@ Operand OpEmitter::emit(std::string_view name, bool reduces, std::vector<Loop> l
   op.output = {graph_.add_buffer(std::move(buffer)), row_major(kept)};
 
   Node node{.name = graph_.buffers.back().name, .loops = std::move(loops)};
-  node.aten = node_.aten;
-  node.source = node_.source;
+  make_step_of(node_, node);
   for (const auto& hint : node_.hints) {
     const bool has = std::any_of(node.loops.begin(), node.loops.end(),
                                  [&](const Loop& l) { return l.name == hint.first; });
@@ -426,8 +424,7 @@ Status OpEmitter::store(const Operand& value) {
   take_indices(copy, copy.inputs[0].index);
   take_indices(copy, copy.output.index);
   Node node{.name = node_.name, .loops = std::move(loops)};
-  node.aten = node_.aten;
-  node.source = node_.source;
+  make_step_of(node_, node);
   node.hints = node_.hints;
   set_device_op(graph_, node, copy, type);
   out_.push_back(std::move(node));

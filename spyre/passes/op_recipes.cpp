@@ -340,7 +340,8 @@ Result<Operand> select_pointwise(OpEmitter& emit, const Instruction& instruction
   Operand result;
   std::optional<Operand> integer;
   if (held == Held::kInt32) integer = integer_op(emit, name, operands);
-  if (of_bits && !integer) return emit.refuse(fmt::format("'{}' of what are not integers", name));
+  if (of_bits && !integer)
+    return emit.refuse(fmt::format("'{}' of what are not integers or truth values", name));
   if (integer) {
     result = *integer;
   } else {
@@ -372,7 +373,8 @@ Result<Operand> first_position(OpEmitter& emit, const Operand& met, const std::s
 // The position of the largest (smallest) value, the first one of equals.
 Result<Operand> position_of_extreme(OpEmitter& emit, const Operand& given, std::string_view extreme) {
   const std::vector<std::string> loops = emit.reduced_loops();
-  if (loops.size() > 1) return emit.refuse("arg reductions over several loops");
+  if (loops.size() > 1)
+    return emit.refuse(fmt::format("a position along {} loops; along one is allowed", loops.size()));
   if (loops.empty()) return emit.constant(0, HostType::kInt64);
   if (given.held == Held::kInt32 && !emit.is_exact_float(given))
     return first_position(emit, is_integer_extreme(emit, given, extreme, loops[0]), loops[0]);
@@ -398,7 +400,9 @@ Result<Operand> fold_each(OpEmitter& emit, const std::string& name, Operand valu
       repeats *= static_cast<double>(emit.extent(loop));
     }
   }
-  if (repeats != 1 && name == "prod") return emit.refuse("a product of equal factors");
+  if (repeats != 1 && name == "prod")
+    return emit.refuse(
+        "a product along a loop that its factors do not depend on; sums and extremes are allowed there");
   const bool adds = name == "sum" || name == "mean";
   for (auto& [key, factor] : attributes) {
     if (name == "mean" && key == "scaling_factor") factor *= std::exchange(repeats, 1);
@@ -428,15 +432,16 @@ Result<Operand> select_dot(OpEmitter& emit, const Instruction& dot, Operands ope
   const Held held = widest(operands, 0);
   const bool wide = held == Held::kFp32, integers = held == Held::kInt32;
   for (Operand& operand : operands) {
-    if (operand.held == Held::kBits) return emit.refuse("a matmul of values that the card only moves");
     if (wide) operand = emit.hold(operand, Held::kFp32);
   }
-  if (loops.size() > 1) return emit.refuse("a matmul that sums over several loops");
+  if (loops.size() > 1)
+    return emit.refuse(fmt::format("a matmul that sums over {} loops; one is allowed", loops.size()));
   if (loops.empty()) return emit.op(integers ? "muli32toi32" : "mul", operands);
   const bool varies = emit.uses(operands[0], loops[0]) || emit.uses(operands[1], loops[0]);
   const auto is_used = [&](const Operand& operand) { return emit.uses(operand, loops[0]); };
   if (integers && !std::all_of(operands.begin(), operands.end(), is_used))
-    return emit.refuse("a matmul of integers that are repeated along the sum");
+    return emit.refuse(
+        "a matmul of integers that are repeated along the sum; both operands must depend on it");
   if (!varies) return fold_each(emit, "sum", emit.op("mul", operands), {});
   // The right operand has the stick along n. Without n (a matrix times a vector), multiply and add up.
   const auto own_loop = [&](const Operand& mine, const Operand& other) {

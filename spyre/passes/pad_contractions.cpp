@@ -88,8 +88,7 @@ class Padder {
 
   void emit(std::vector<Loop> loops, DeviceOp op) {
     Node node{.name = graph_.buffers[static_cast<size_t>(op.output.buffer)].name, .loops = std::move(loops)};
-    node.aten = node_.aten;
-    node.source = node_.source;
+    make_step_of(node_, node);
     set_device_op(graph_, node, op, HostType::kFloat16);
     before_.push_back(std::move(node));
   }

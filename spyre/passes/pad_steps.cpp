@@ -140,7 +140,7 @@ class StepPadder {
       for (Access& access : op.inputs) redirect(access, node.loops);
       const BufferId target = op.output.buffer;
       const auto id = static_cast<size_t>(target);
-      if (graph_.buffers[id].is_input || written_[id] > 0) redirect(op.output, node.loops);
+      if (graph_.is_given(target) || written_[id] > 0) redirect(op.output, node.loops);
       set_device_op(graph_, node, op, graph_.buffers[id].dtype);
       graph_.nodes.push_back(std::move(node));
       ++written_[id];

@@ -1,8 +1,12 @@
 #include "spyre/passes/plan_pool.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <vector>
+
+#include "spyre/arch/machine.h"
 
 namespace spyre {
 namespace {
@@ -15,7 +19,7 @@ std::vector<Life> lives_of(const Graph& graph) {
   std::vector<Life> lives(graph.buffers.size());
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const auto touch = [&](BufferId id) {
-      Life& life = lives[static_cast<size_t>(id)];
+      Life& life = lives[static_cast<size_t>(graph.owner(id))];
       if (life.first < 0) life.first = static_cast<int>(n);
       life.last = static_cast<int>(n);
     };
@@ -52,19 +56,34 @@ class Pool {
   std::map<int64_t, Block> blocks_;
 };
 
+Error no_room(const Graph& graph, const Node& node, int64_t bytes) {
+  return Error(ErrorKind::kUnsupported,
+               fmt::format("plan-pool: node '{}': the intermediate results of '{}' take {} bytes of device "
+                           "memory here, "
+                           "allowed are {}",
+                           node.name, graph.name, bytes, spyre_card().largest_pool().count()))
+      .about(origin_of(node));
+}
+
 }  // namespace
 
 Status plan_pool(Graph& graph) {
   const std::vector<Life> lives = lives_of(graph);
   Pool pool;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    const auto id = static_cast<size_t>(graph.nodes[n].target);
+    const auto id = static_cast<size_t>(graph.owner(graph.nodes[n].target));
     pool.free_before(static_cast<int>(n));
     Buffer& buffer = graph.buffers[id];
     if (buffer.place || lives[id].first != static_cast<int>(n) || !graph.is_local(static_cast<BufferId>(id)))
       continue;
     SPYRE_ASSIGN_OR_RETURN(const Bytes bytes, buffer.layout->byte_size());
     buffer.place = BufferPlace{BufferPlace::Kind::kPool, pool.place(bytes.count(), lives[id].last)};
+    const int64_t end = buffer.place->offset + bytes.count();
+    if (end > spyre_card().largest_pool().count()) return no_room(graph, graph.nodes[n], end);
+  }
+  for (size_t id = 0; id < graph.buffers.size(); ++id) {
+    const BufferId owner = graph.owner(static_cast<BufferId>(id));
+    graph.buffers[id].place = graph.buffers[static_cast<size_t>(owner)].place;
   }
   return Status();
 }

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 
-#include "spyre/passes/scratchpad/test_graphs.h"
+#include "spyre/base/json.h"
+#include "spyre/passes/test_graphs.h"
 
 namespace spyre {
 namespace {
 
+using lx::Move;
+using lx::MoveSet;
 using test::entry;
 using test::kTensor;
 
@@ -35,19 +38,6 @@ int64_t elements_moved(const Graph& graph) {
   return elements;
 }
 
-TEST(UsableLx, IsWhatTheBackEndLeavesBehind) {
-  EXPECT_EQ(usable_lx(0).value(), Bytes(2031616));
-  EXPECT_EQ(usable_lx(0.2).value(), Bytes(1625344));
-  EXPECT_EQ(usable_lx(1).value(), Bytes(0));
-  EXPECT_EQ(ScratchpadOptions().capacity, usable_lx(0.2).value());
-}
-
-TEST(UsableLx, RefusesWhatIsNoFraction) {
-  EXPECT_FALSE(usable_lx(-0.1).ok());
-  EXPECT_FALSE(usable_lx(1.1).ok());
-  EXPECT_FALSE(usable_lx(std::numeric_limits<double>::quiet_NaN()).ok());
-}
-
 // The four published stages of the softmax over axis 0 of 512 x 1024 on one core.
 class SoftmaxStages : public ::testing::Test {
  protected:
@@ -60,13 +50,13 @@ TEST_F(SoftmaxStages, WithoutLxEightPassesAndFourVectors) {
 }
 
 TEST_F(SoftmaxStages, VectorsAloneFitInASmallLx) {
-  const ScratchpadPlan plan = plan_scratchpad(graph_, {.capacity = Bytes(4096)}).value();
+  const lx::Plan plan = test::plan(graph_, {.capacity = Bytes(4096)}).value();
   EXPECT_EQ(elements_moved(graph_), 8 * M * N);
   EXPECT_EQ(entry(plan, "d").reason, "capacity");
 }
 
 TEST_F(SoftmaxStages, InPlaceLeavesInputAndOutput) {
-  const ScratchpadPlan plan = plan_scratchpad(graph_, {.clone_inputs = false}).value();
+  const lx::Plan plan = test::plan(graph_, {.moves = MoveSet::all().without({Move::kCopyIn})}).value();
   EXPECT_EQ(elements_moved(graph_), 3 * M * N);
   EXPECT_EQ(entry(plan, "e").in_place_of, "d");
   EXPECT_EQ(entry(plan, "x").reason, "graph input");
@@ -74,7 +64,7 @@ TEST_F(SoftmaxStages, InPlaceLeavesInputAndOutput) {
 }
 
 TEST_F(SoftmaxStages, ACloneOfTheInputLeavesTwoPasses) {
-  const ScratchpadPlan plan = plan_scratchpad(graph_).value();
+  const lx::Plan plan = test::plan(graph_).value();
   EXPECT_EQ(elements_moved(graph_), 2 * M * N);
   EXPECT_TRUE(entry(plan, "x").clone);
   EXPECT_EQ(entry(plan, "d").in_place_of, "x");
@@ -84,7 +74,7 @@ TEST_F(SoftmaxStages, ACloneOfTheInputLeavesTwoPasses) {
 }
 
 TEST_F(SoftmaxStages, WithoutInPlaceOnlyOneMatrixFits) {
-  plan_scratchpad(graph_, {.in_place = false, .clone_inputs = false}).value();
+  test::plan(graph_, {.moves = MoveSet::all().without({Move::kTakeOverSlot, Move::kCopyIn})}).value();
   EXPECT_EQ(elements_moved(graph_), 5 * M * N);  // e: one write and two reads less
 }
 
@@ -92,19 +82,19 @@ TEST(PlanScratchpad, EverySolverGivesALegalPlan) {
   for (const char* solver :
        {"greedy", "firstfit", "bestfit", "simulated_annealing", "cpsat", "exact", "portfolio"}) {
     Graph graph = test::divided(test::column_softmax(64, 128), 1);
-    EXPECT_TRUE(plan_scratchpad(graph, {.solver = solver}).ok()) << solver;
+    EXPECT_TRUE(test::plan(graph, {.solver = solver}).ok()) << solver;
   }
 }
 
 TEST(PlanScratchpad, AnUnknownSolverIsRefused) {
   Graph graph = test::divided(test::column_softmax(64, 128), 1);
-  EXPECT_FALSE(plan_scratchpad(graph, {.solver = "oracle"}).ok());
+  EXPECT_FALSE(test::plan(graph, {.solver = "oracle"}).ok());
 }
 
 // 512 rows and 16 sticks on 32 cores: the reductions take 16 x 2, the rest rows / 32.
 TEST(PlanScratchpad, CoresThatDisagreePassBuffersOverTheRing) {
   Graph graph = test::divided(test::column_softmax(512, 1024), 32);
-  const ScratchpadPlan plan = plan_scratchpad(graph).value();
+  const lx::Plan plan = test::plan(graph).value();
   EXPECT_EQ(entry(plan, "e#1").copy_of, "e");
   EXPECT_EQ(entry(plan, "e#1").per_core, Bytes(512 * 1024 * 2 / 32));
   EXPECT_EQ(entry(plan, "d").per_core, Bytes(512 * 1024 * 2 / 32));
@@ -117,7 +107,7 @@ TEST(PlanScratchpad, CoresThatDisagreePassBuffersOverTheRing) {
 
 TEST(PlanScratchpad, CoresThatDisagreeMeetInDeviceMemoryWithoutTheRing) {
   Graph graph = test::divided(test::column_softmax(512, 1024), 32);
-  const ScratchpadPlan plan = plan_scratchpad(graph, {.relayouts = false}).value();
+  const lx::Plan plan = test::plan(graph, {.moves = MoveSet::all().without({Move::kShuffle})}).value();
   EXPECT_THAT(entry(plan, "m").reason, StartsWith("core division mismatch"));
   EXPECT_EQ(place_of(graph, "d"), (BufferPlace{BufferPlace::Kind::kLx, 0}));
 }
@@ -135,7 +125,7 @@ TEST(PlanScratchpad, AResultAndAnInputReadOnceStayWhereTheyAre) {
   })",
                               4);
   const Graph before = graph;
-  const ScratchpadPlan plan = plan_scratchpad(graph).value();
+  const lx::Plan plan = test::plan(graph).value();
   EXPECT_EQ(graph, before);
   EXPECT_EQ(entry(plan, "x").reason, "graph input, read once");
   EXPECT_EQ(entry(plan, "y").reason, "graph output");
@@ -159,12 +149,12 @@ TEST(PlanScratchpad, APieceOfWhatACoreHoldsIsReadInLx) {
     return y
   })",
                               4);
-  EXPECT_TRUE(entry(plan_scratchpad(graph).value(), "t").address.has_value());
+  EXPECT_TRUE(entry(test::plan(graph).value(), "t").address.has_value());
 }
 
 TEST(PlanScratchpad, ThePlanNamesMakersReadersAndTheBound) {
   Graph graph = test::divided(test::column_softmax(64, 64), 1);
-  const ScratchpadPlan plan = plan_scratchpad(graph).value();
+  const lx::Plan plan = test::plan(graph).value();
   EXPECT_EQ(plan.most_saved(), plan.saved());
   const Json facts = plan.to_json();
   EXPECT_EQ(facts["bound"], plan.saved().count());
@@ -179,15 +169,15 @@ TEST(PlanScratchpad, ThePlanNamesMakersReadersAndTheBound) {
 // With half the room of one matrix only vectors fit, and the bound says that no solver could do better.
 TEST(PlanScratchpad, TheBoundKnowsWhatNeverFits) {
   Graph graph = test::divided(test::column_softmax(64, 64), 1);
-  const ScratchpadPlan plan = plan_scratchpad(graph, {.capacity = Bytes(4096)}).value();
+  const lx::Plan plan = test::plan(graph, {.capacity = Bytes(4096)}).value();
   EXPECT_LT(plan.saved(), plan.at_stake());
   EXPECT_GE(plan.most_saved(), plan.saved());
   EXPECT_LT(plan.most_saved(), plan.at_stake());
 }
 
 TEST(Eviction, AnInputIsFetchedTwiceWhenThatLeavesRoomBetween) {
-  Graph graph = test::divided(test::rests_once(), 1);
-  const ScratchpadPlan plan = plan_scratchpad(graph, {.capacity = kTensor}).value();
+  Graph graph = test::divided(test::idle_once(), 1);
+  const lx::Plan plan = test::plan(graph, {.capacity = kTensor}).value();
   EXPECT_EQ(entry(plan, "A").evicted_after, 1);
   EXPECT_EQ(entry(plan, "A@2").reloaded_before, 5);
   EXPECT_EQ(entry(plan, "A@2").part_of, "A");
@@ -204,62 +194,63 @@ TEST(Eviction, AnInputIsFetchedTwiceWhenThatLeavesRoomBetween) {
 }
 
 TEST(Eviction, SwitchedOffABufferKeepsItsPlace) {
-  Graph graph = test::divided(test::rests_once(), 1);
-  const ScratchpadPlan plan = plan_scratchpad(graph, {.capacity = kTensor, .evictions = false}).value();
+  Graph graph = test::divided(test::idle_once(), 1);
+  const lx::Plan plan =
+      test::plan(graph, {.capacity = kTensor, .moves = MoveSet::all().without({Move::kEvict})}).value();
   EXPECT_FALSE(entry(plan, "A").evicted_after.has_value());
   EXPECT_EQ(plan.saved(), kTensor * 3);
   EXPECT_EQ(entry(plan, "B").reason, "no room on scratchpad");
 }
 
 TEST(Eviction, AResultIsCopiedOutAndFetchedAgain) {
-  Graph graph = test::divided(test::made_and_rests(), 1);
-  const ScratchpadPlan plan = plan_scratchpad(graph, {.capacity = kTensor}).value();
+  Graph graph = test::divided(test::made_then_idle(), 1);
+  const lx::Plan plan = test::plan(graph, {.capacity = kTensor}).value();
   EXPECT_TRUE(entry(plan, "A").copied_out);
   EXPECT_EQ(entry(plan, "A").evicted_after, 2);
   EXPECT_EQ(entry(plan, "A@2").reloaded_before, 7);
   // x once, A out and in once, B once, and eight results; without eviction B four times and A never.
   EXPECT_EQ(elements_moved(graph), (1 + 2 + 1 + 8) * kTensor.count() / 2);
-  Graph other = test::divided(test::made_and_rests(), 1);
-  plan_scratchpad(other, {.capacity = kTensor, .evictions = false}).value();
+  Graph other = test::divided(test::made_then_idle(), 1);
+  test::plan(other, {.capacity = kTensor, .moves = MoveSet::all().without({Move::kEvict})}).value();
   EXPECT_EQ(elements_moved(other), (1 + 4 + 8) * kTensor.count() / 2);
 }
 
 TEST(Eviction, DoesNotHappenWhereThereIsRoom) {
-  Graph graph = test::divided(test::rests_once(), 1);
-  const ScratchpadPlan plan = plan_scratchpad(graph, {.capacity = kTensor * 2}).value();
+  Graph graph = test::divided(test::idle_once(), 1);
+  const lx::Plan plan = test::plan(graph, {.capacity = kTensor * 2}).value();
   EXPECT_FALSE(entry(plan, "A").evicted_after.has_value());
   EXPECT_EQ(plan.saved(), plan.at_stake());
 }
 
-// A reader that rests in between is no reason to give a place up that nobody needs, nor to fetch for one
+// An idle gap is no reason to give a place up that nobody needs, nor to fetch for one
 // reader.
 TEST(Eviction, DoesNotHappenWhereItSavesNothing) {
   Graph graph = test::divided(
       test::elementwise("A=64; B=64; c1 = exp A; c2 = neg A; c3 = exp B; c4 = neg B; c5 = relu A"), 1);
-  const ScratchpadPlan plan = plan_scratchpad(graph, {.capacity = kTensor}).value();
+  const lx::Plan plan = test::plan(graph, {.capacity = kTensor}).value();
   EXPECT_EQ(plan.saved(), kTensor * 2);
   EXPECT_FALSE(entry(plan, "A").evicted_after.has_value());
 }
 
 TEST(Eviction, TensorsTakeTurnsBesideALargerOne) {
   Graph graph = test::divided(test::takes_turns(), 1);
-  plan_scratchpad(graph, {.capacity = kTensor * 3}).value();
+  test::plan(graph, {.capacity = kTensor * 3}).value();
   // Fetched: A0 once, A1 and A2 twice, B, which is two tensors large, once. Written: what is left of 15
   // nodes.
   const int64_t written = 3 + 3 * (2 + 2 * 2);
   EXPECT_EQ(elements_moved(graph), (1 + 2 + 2 + 2 + written) * kTensor.count() / 2);
   Graph other = test::divided(test::takes_turns(), 1);
-  plan_scratchpad(other, {.capacity = kTensor * 3, .evictions = false}).value();
+  test::plan(other, {.capacity = kTensor * 3, .moves = MoveSet::all().without({Move::kEvict})}).value();
   EXPECT_EQ(elements_moved(other), (11 + written) * kTensor.count() / 2);
 }
 
 TEST(Eviction, EverySolverGivesALegalPlan) {
-  for (const std::string& text : {test::rests_once(), test::made_and_rests(), test::takes_turns()}) {
+  for (const std::string& text : {test::idle_once(), test::made_then_idle(), test::takes_turns()}) {
     Bytes best, last;
     for (const char* solver :
          {"greedy", "firstfit", "bestfit", "simulated_annealing", "exact", "portfolio"}) {
       Graph graph = test::divided(text, 4);
-      const ScratchpadPlan plan = plan_scratchpad(graph, {.capacity = kTensor / 4, .solver = solver}).value();
+      const lx::Plan plan = test::plan(graph, {.capacity = kTensor / 4, .solver = solver}).value();
       EXPECT_TRUE(verify(graph).ok()) << solver;
       best = std::max(best, plan.saved());
       last = plan.saved();

@@ -2,15 +2,14 @@
 
 #include <string>
 
-#include "spyre/base/json.h"
+#include "spyre/base/json_fwd.h"
 #include "spyre/base/result.h"
 #include "spyre/graph/graph.h"
-#include "spyre/passes/plan_scratchpad.h"
+#include "spyre/lx/planner.h"
 
 namespace spyre {
 
 struct ReorderOptions {
-  ScratchpadOptions scratchpad;
   /// Units of work for looking at orders (a buffer or a step each). Work, not time: the same graph gives the
   /// same order everywhere.
   int64_t budget = 20'000'000;
@@ -34,12 +33,10 @@ struct ReorderReport {
 ///       a is gone when b is made
 ///
 /// Only when the plan in program order leaves something outside for lack of room. Orders that keep every
-/// dependence (reorder/dependences.h) are searched under an estimate (reorder/order_estimate.h): branches one
-/// after the other, whatever frees most first, single nodes moved and readers of one buffer gathered while
-/// that helps. The best is planned to the end, and kept only if its plan moves strictly fewer bytes of device
-/// memory.
+/// dependence (reorder/dependences.h) are searched (reorder/order_search.h) under an estimate. The best is planned to
+/// the end, and kept only if its plan moves strictly fewer bytes of device memory.
 ///
 /// Needs divided work; places nothing itself. Changes no result, bit for bit.
-Result<ReorderReport> reorder_nodes(Graph& graph, const ReorderOptions& options = {});
+Result<ReorderReport> reorder_nodes(Graph& graph, lx::Planner& planner, const ReorderOptions& options = {});
 
 }  // namespace spyre

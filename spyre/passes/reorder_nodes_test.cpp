@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "spyre/passes/reorder/dependences.h"
-#include "spyre/passes/scratchpad/test_graphs.h"
+#include "spyre/passes/test_graphs.h"
 
 namespace spyre {
 namespace {
@@ -16,6 +16,11 @@ std::vector<std::string> names(const Graph& graph) {
   std::vector<std::string> names;
   for (const Node& node : graph.nodes) names.push_back(node.name);
   return names;
+}
+
+Result<ReorderReport> reordered(Graph& graph, const lx::PlannerOptions& options) {
+  lx::Planner planner(options);
+  return reorder_nodes(graph, planner);
 }
 
 TEST(Dependences, AValueIsReadAfterItIsMade) {
@@ -66,8 +71,8 @@ TEST(Dependences, AMutationStaysBetweenWhatTouchesInputs) {
 }
 
 TEST(ReorderNodes, ReadersOfOneTensorMeetWhenThereIsRoomForOne) {
-  Graph graph = test::divided(test::rests_once(), 1);
-  const ReorderReport report = reorder_nodes(graph, {.scratchpad = {.capacity = kTensor}}).value();
+  Graph graph = test::divided(test::idle_once(), 1);
+  const ReorderReport report = reordered(graph, {.capacity = kTensor}).value();
   EXPECT_EQ(report.before, kTensor * (3 + 7));  // with an eviction
   EXPECT_EQ(report.after, kTensor * (2 + 7));
   EXPECT_GT(report.moved, 0);
@@ -81,7 +86,8 @@ TEST(ReorderNodes, ABranchIsFinishedBeforeTheNextIsBegun) {
       1);
   const Graph program = graph;
   const ReorderReport report =
-      reorder_nodes(graph, {.scratchpad = {.capacity = kTensor * 2, .evictions = false}}).value();
+      reordered(graph, {.capacity = kTensor * 2, .moves = lx::MoveSet::all().without({lx::Move::kEvict})})
+          .value();
   EXPECT_LT(report.after, report.before);
   EXPECT_EQ(report.after, kTensor * 4);  // x, y, e and f
   EXPECT_TRUE(keeps(dependences_of(program), [&] {
@@ -96,9 +102,9 @@ TEST(ReorderNodes, ABranchIsFinishedBeforeTheNextIsBegun) {
 }
 
 TEST(ReorderNodes, TheProgramsOrderStaysWhereEverythingFits) {
-  Graph graph = test::divided(test::rests_once(), 1);
+  Graph graph = test::divided(test::idle_once(), 1);
   const Graph program = graph;
-  const ReorderReport report = reorder_nodes(graph, {.scratchpad = {.capacity = kTensor * 2}}).value();
+  const ReorderReport report = reordered(graph, {.capacity = kTensor * 2}).value();
   EXPECT_EQ(graph, program);
   EXPECT_EQ(report.evaluated, 0);
 }
@@ -107,16 +113,16 @@ TEST(ReorderNodes, TheProgramsOrderStaysWhereNoOtherHelps) {
   // One chain: there is no other order.
   Graph graph = test::divided(test::elementwise("x=64; a = exp x; b = add a x; c = add b a; d = add c x"), 1);
   const Graph program = graph;
-  const ReorderReport report = reorder_nodes(graph, {.scratchpad = {.capacity = kTensor}}).value();
+  const ReorderReport report = reordered(graph, {.capacity = kTensor}).value();
   EXPECT_EQ(graph, program);
   EXPECT_EQ(report.after, report.before);
   EXPECT_EQ(report.moved, 0);
 }
 
 TEST(ReorderNodes, GivesTheSameOrderEveryTime) {
-  Graph first = test::divided(test::rests_once(), 1), second = first;
-  ASSERT_TRUE(reorder_nodes(first, {.scratchpad = {.capacity = kTensor}}).ok());
-  ASSERT_TRUE(reorder_nodes(second, {.scratchpad = {.capacity = kTensor}}).ok());
+  Graph first = test::divided(test::idle_once(), 1), second = first;
+  ASSERT_TRUE(reordered(first, {.capacity = kTensor}).ok());
+  ASSERT_TRUE(reordered(second, {.capacity = kTensor}).ok());
   EXPECT_EQ(first, second);
 }
 

@@ -90,12 +90,17 @@ class NodeSelector {
 
   // Checked where it is used: of an address the card may do so itself.
   Result<Operand> index_below(const Instruction& instruction) {
-    if (instruction.operands.size() != 1) return emit_.refuse("'checked_index' takes one operand");
+    if (instruction.operands.size() != 1)
+      return emit_.refuse(
+          fmt::format("'checked_index' takes one operand, found {}", instruction.operands.size()));
     Operand index = emit_.value(instruction.operands[0]);
     for (const auto& [name, value] : instruction.attributes) {
       if (name == "size") index.below = static_cast<int64_t>(value);
     }
-    return index.below ? index : Result<Operand>(emit_.refuse("'checked_index' without its size"));
+    return index.below
+               ? index
+               : Result<Operand>(emit_.refuse(
+                     "'checked_index' without its attribute size, the number of positions that exist"));
   }
 
   Result<Operand> constant(double value, HostType type) {

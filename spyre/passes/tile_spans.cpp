@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "spyre/passes/assign_layouts.h"
-#include "spyre/passes/divide_nodes.h"
+#include "spyre/passes/divide_work.h"
 #include "spyre/passes/division/axis_facts.h"
-#include "spyre/passes/division/divide_work.h"
+#include "spyre/passes/division/choose_splits.h"
 #include "spyre/passes/layout_conversion.h"
 #include "spyre/passes/node_part.h"
 
@@ -68,7 +68,7 @@ bool tables_are_in_reach(const Graph& graph, const Node& node, const NormalOp& o
 bool divides(const Graph& graph, const Node& node, int64_t cores) {
   const Result<NormalOp> op = normal(graph, node);
   return op.ok() && tables_are_in_reach(graph, node, op.value()) &&
-         divide_work(division_problem(graph, node, op.value(), cores)).ok();
+         choose_splits(division_problem(graph, node, op.value(), cores)).ok();
 }
 
 // Units of one part when a loop is run in about `parts`: whole multiples of the cores where there are enough.
@@ -121,8 +121,7 @@ std::optional<std::vector<Node>> in_parts(Graph& graph, const Node& node, const 
   std::vector<Node> result;
   for (int64_t begin = 0; begin < axis.extent; begin += step) {
     const int64_t extent = std::min(step, axis.extent - begin);
-    Node part = part_of(graph, node, axis.name, begin, extent);
-    part.name += fmt::format("_part{}", begin / step);
+    Node part = part_of(graph, node, axis.name, begin, extent, fmt::format("_part{}", begin / step));
     if (divides(graph, part, cores)) {
       result.push_back(std::move(part));
       continue;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "spyre/base/json.h"
 #include "spyre/program/refusal.h"
 
 namespace spyre::program {

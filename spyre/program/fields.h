@@ -6,7 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "spyre/base/json.h"
+#include "spyre/base/json_fwd.h"
+#include "spyre/base/result.h"
 
 /// Reading JSON written by someone else: every failure names the file, the field, what was found and what is
 /// allowed. A `Field` is a JSON value that remembers how it was reached.

@@ -2,7 +2,8 @@
 
 #include <string>
 
-#include "spyre/base/json.h"
+#include "spyre/base/json_fwd.h"
+#include "spyre/base/result.h"
 #include "spyre/program/device_program.h"
 
 namespace spyre::program {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "spyre/base/json.h"
 #include "spyre/program/bundle_text.h"
 #include "spyre/program/fields.h"
 #include "spyre/program/launch_spec.h"

@@ -1,5 +1,6 @@
 // Reading is total: whatever the bytes, an answer comes back.
 #include "spyre/program/read_program.h"
+#include "spyre/base/json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "spyre/base/json.h"
 #include "spyre/program/sdsc_parts.h"
 
 namespace spyre::program {

@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "spyre/base/json.h"
+#include "spyre/base/json_fwd.h"
+#include "spyre/base/result.h"
 
 /// One `sdsc_N.json` as written: names still names, optional parts still optional.
 ///

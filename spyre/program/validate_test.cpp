@@ -1,5 +1,6 @@
 // One test per rule: a valid artifact, one thing changed, the message that must come.
 #include "spyre/program/validate.h"
+#include "spyre/base/json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

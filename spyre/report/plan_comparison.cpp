@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "spyre/base/json.h"
 #include "spyre/report/plan_facts.h"
 
 namespace spyre::report {

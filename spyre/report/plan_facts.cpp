@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "spyre/base/json.h"
+
 namespace spyre::report {
 namespace {
 

@@ -1,5 +1,7 @@
 #include "spyre/report/plan_page.h"
 
+#include "spyre/base/json.h"
+
 namespace spyre::report {
 namespace {
 

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "spyre/base/json.h"
 #include "spyre/report/plan_comparison.h"
 #include "spyre/report/plan_facts.h"
 #include "spyre/report/plan_page.h"

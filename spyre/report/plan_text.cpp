@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "spyre/base/json.h"
 #include "spyre/base/text.h"
 #include "spyre/report/plan_facts.h"
 

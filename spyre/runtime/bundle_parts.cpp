@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "spyre/base/json.h"
 #include "spyre/program/fields.h"
 #include "spyre/program/image.h"
 #include "spyre/program/launch_spec.h"

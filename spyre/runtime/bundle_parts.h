@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "spyre/base/json.h"
+#include "spyre/base/json_fwd.h"
 #include "spyre/base/result.h"
 #include "spyre/runtime/spyre_code.h"
 

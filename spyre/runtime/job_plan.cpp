@@ -7,6 +7,7 @@
 #include <map>
 
 #include "spyre/base/file.h"
+#include "spyre/base/json.h"
 #include "spyre/program/fields.h"
 #include "spyre/program/launch_spec.h"
 #include "spyre/runtime/bundle_parts.h"

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "spyre/base/json.h"
 #include "spyre/runtime/runtime.h"
 #include "spyre/runtime/test_kernel.h"
 

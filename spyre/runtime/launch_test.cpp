@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "spyre/base/json.h"
 #include "spyre/device/lx.h"
 #include "spyre/runtime/metrics.h"
 #include "spyre/runtime/runtime.h"

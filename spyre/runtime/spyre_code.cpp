@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "spyre/base/json.h"
 #include "spyre/program/fields.h"
 
 namespace spyre {

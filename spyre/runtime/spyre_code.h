@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "spyre/arch/machine.h"
-#include "spyre/base/json.h"
+#include "spyre/base/json_fwd.h"
 #include "spyre/base/result.h"
 #include "spyre/base/units.h"
 

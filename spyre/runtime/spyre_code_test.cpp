@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "spyre/base/json.h"
 #include "spyre/runtime/test_support.h"
 
 namespace spyre {
@@ -10,7 +11,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-/// The plan of the reference, with its published addresses.
+/// Every command of docs/reference/transfers.md#job-plans, with published addresses.
 Json published_plan() {
   return parse_json(R"({"JobPreparationPlan": [
      {"command":"Allocate","properties":{"size":"51200"}},

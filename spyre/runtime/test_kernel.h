@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "spyre/base/json.h"
 #include "spyre/program/test_artifact.h"
 #include "spyre/program/test_image.h"
 #include "spyre/runtime/launch.h"

@@ -9,7 +9,7 @@ namespace spyre::solve {
 namespace {
 
 /// Temperatures of one run: four cycles, each falling geometrically through the range in which a typical loss
-/// is accepted with probability 0.8 at its start and 0.01 at its end (reference: planning-and-timing 4.13).
+/// is accepted with probability 0.8 at its start and 0.01 at its end (docs/reference/placement.md#annealing).
 class Cooling {
  public:
   explicit Cooling(int64_t steps) : cycle_(std::max<int64_t>(1, steps / 4)) {}
@@ -47,9 +47,9 @@ class Annealing : public Solver {
   }
 
  private:
-  static std::vector<BufferId> by_address(const Stacking& stacking, const Placement& placement) {
-    std::vector<BufferId> order = stacking.movable();
-    std::stable_sort(order.begin(), order.end(), [&](BufferId a, BufferId b) {
+  static std::vector<BufferIndex> by_address(const Stacking& stacking, const Placement& placement) {
+    std::vector<BufferIndex> order = stacking.movable();
+    std::stable_sort(order.begin(), order.end(), [&](BufferIndex a, BufferIndex b) {
       const auto &x = placement.offset[a], &y = placement.offset[b];
       return x.has_value() != y.has_value() ? x.has_value() : x < y;
     });
@@ -60,14 +60,14 @@ class Annealing : public Solver {
                      Bytes& best_saved) {
     Stacking stacking(problem);
     deadline.spend(std::ssize(problem.buffers) * std::ssize(stacking.movable()));
-    std::vector<BufferId> order = by_address(stacking, best);
+    std::vector<BufferIndex> order = by_address(stacking, best);
     const int64_t n = std::ssize(order);
     const int64_t steps = 8 * std::clamp<int64_t>(30 * n, 500, 5000);
     Bytes saved = stacking.stack(order);
     Cooling cooling(steps);
     std::mt19937_64 random(0);
     for (int64_t step = 0; step < steps && n > 1 && best_saved < all && !deadline.passed(); ++step) {
-      std::vector<BufferId> other = order;
+      std::vector<BufferIndex> other = order;
       const int64_t from = int64_t(random() % uint64_t(n)), to = int64_t(random() % uint64_t(n));
       if (from < to) std::rotate(other.begin() + from, other.begin() + from + 1, other.begin() + to + 1);
       if (to < from) std::rotate(other.begin() + to, other.begin() + from, other.begin() + from + 1);

@@ -25,8 +25,8 @@ Bytes peak_live_bytes(const Problem& problem) {
 
 Bytes unavoidable_off_chip(const Problem& problem) {
   const std::vector<bool> may = placeable(problem);
-  std::vector<BufferId> allowed;
-  for (BufferId i = 0; i < std::ssize(problem.buffers); ++i) {
+  std::vector<BufferIndex> allowed;
+  for (BufferIndex i = 0; i < std::ssize(problem.buffers); ++i) {
     if (may[i]) allowed.push_back(i);
   }
   Bytes keepable;

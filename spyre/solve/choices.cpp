@@ -6,12 +6,12 @@
 namespace spyre::solve {
 namespace {
 
-// For each suite whether all its members are placed.
-std::map<int, bool> whole_suites(const Problem& problem, const Placement& placement) {
+// For each group whether all its members are placed.
+std::map<int, bool> whole_groups(const Problem& problem, const Placement& placement) {
   std::map<int, bool> whole;
   for (size_t i = 0; i < problem.buffers.size(); ++i) {
-    if (problem.buffers[i].suite < 0) continue;
-    const auto found = whole.try_emplace(problem.buffers[i].suite, true).first;
+    if (problem.buffers[i].group < 0) continue;
+    const auto found = whole.try_emplace(problem.buffers[i].group, true).first;
     found->second = found->second && placement.offset[i].has_value();
   }
   return whole;
@@ -19,18 +19,18 @@ std::map<int, bool> whole_suites(const Problem& problem, const Placement& placem
 
 }  // namespace
 
-void Choices::add(int64_t begin, int64_t end, int tensor, int suite) {
+void Choices::add(int64_t begin, int64_t end, int tensor, int group) {
   const int item = count_++;
-  if (tensor < 0 && suite < 0) return;
+  if (tensor < 0 && group < 0) return;
   auto unit = std::find_if(units_.begin(), units_.end(),
-                           [&](const Unit& u) { return suite >= 0 && u.suite == suite; });
+                           [&](const Unit& u) { return group >= 0 && u.group == group; });
   if (unit == units_.end()) {
-    units_.push_back({.items = {}, .suite = suite});
+    units_.push_back({.items = {}, .group = group});
     unit = units_.end() - 1;
   }
   unit->items.push_back(item);
   if (tensor < 0) return;
-  // A suite has no gap in time (problem.h), so what it spans is what it meets.
+  // A group has no gap in time (problem.h), so what it spans is what it meets.
   unit->begin = unit->tensor < 0 ? begin : std::min(unit->begin, begin);
   unit->end = unit->tensor < 0 ? end : std::max(unit->end, end);
   unit->tensor = tensor;
@@ -73,12 +73,12 @@ double Choices::excess(const std::vector<double>& value) const {
 
 void drop_incomplete(const Problem& problem, Placement& placement) {
   const bool any = std::any_of(problem.buffers.begin(), problem.buffers.end(),
-                               [](const Buffer& b) { return b.suite >= 0; });
+                               [](const Buffer& b) { return b.group >= 0; });
   if (!any) return;
-  const std::map<int, bool> whole = whole_suites(problem, placement);
+  const std::map<int, bool> whole = whole_groups(problem, placement);
   for (size_t i = 0; i < problem.buffers.size(); ++i) {
-    const int suite = problem.buffers[i].suite;
-    if (suite >= 0 && !whole.at(suite)) placement.offset[i] = problem.buffers[i].fixed;
+    const int group = problem.buffers[i].group;
+    if (group >= 0 && !whole.at(group)) placement.offset[i] = problem.buffers[i].fixed;
   }
 }
 
@@ -87,29 +87,29 @@ std::vector<bool> placeable(const Problem& problem) {
   std::map<int, bool> whole;
   for (size_t i = 0; i < may.size(); ++i) {
     const Buffer& b = problem.buffers[i];
-    may[i] = b.barred.empty() && b.size <= problem.capacity;
-    if (b.suite < 0) continue;
-    const auto found = whole.try_emplace(b.suite, true).first;
+    may[i] = b.ineligible.empty() && b.size <= problem.capacity;
+    if (b.group < 0) continue;
+    const auto found = whole.try_emplace(b.group, true).first;
     found->second = found->second && may[i];
   }
   for (size_t i = 0; i < may.size(); ++i) {
-    if (const int suite = problem.buffers[i].suite; suite >= 0) may[i] = whole.at(suite);
+    if (const int group = problem.buffers[i].group; group >= 0) may[i] = whole.at(group);
   }
   return may;
 }
 
-Placement place_in_suites(const Problem& problem, const std::function<Placement(const Problem&)>& once) {
+Placement place_in_groups(const Problem& problem, const std::function<Placement(const Problem&)>& once) {
   Problem asked = problem;
-  while (true) {  // ends: each round bars a suite
+  while (true) {  // ends: each round leaves one group less
     Placement placement = once(asked);
     bool incomplete = false;
-    const std::map<int, bool> whole = whole_suites(asked, placement);
+    const std::map<int, bool> whole = whole_groups(asked, placement);
     for (size_t i = 0; i < asked.buffers.size(); ++i) {
       Buffer& b = asked.buffers[i];
-      if (b.suite < 0 || whole.at(b.suite) || !placement.offset[i].has_value()) continue;
+      if (b.group < 0 || whole.at(b.group) || !placement.offset[i].has_value()) continue;
       incomplete = true;
       for (Buffer& member : asked.buffers) {
-        if (member.suite == b.suite) member.barred = "no room for the whole suite";
+        if (member.group == b.group) member.ineligible = "no room for the whole group";
       }
     }
     if (!incomplete) return placement;

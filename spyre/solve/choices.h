@@ -8,17 +8,17 @@
 namespace spyre::solve {
 
 /// Items that depend on each other by more than room: *alternatives*, at most one of which is kept at any
-/// time, and *suites*, kept whole or not at all (problem.h).
+/// time, and *all-or-nothing groups* (problem.h).
 ///
 ///     tensor 0   whole   |-----------|     value 9        9, not 9 + 3 + 4: whole shares a step with both
 ///                piece   |---|             value 3
 ///                piece           |---|     value 4
-///     suite 0   source  |-----|           value 5        4, not 5: one does not come without the other
+///     group 0   source  |-----|           value 5        4, not 5: one does not come without the other
 ///                copy        |---|         value -1
 class Choices {
  public:
-  /// Items are numbered in the order they are added. `tensor` and `suite` are -1 for one that has none.
-  void add(int64_t begin, int64_t end, int tensor, int suite);
+  /// Items are numbered in the order they are added. `tensor` and `group` are -1 for one that has none.
+  void add(int64_t begin, int64_t end, int tensor, int group);
 
   bool empty() const { return units_.empty(); }
 
@@ -27,9 +27,9 @@ class Choices {
   double excess(const std::vector<double>& value) const;
 
  private:
-  struct Unit {  // a suite, or one item of a tensor
+  struct Unit {  // a group, or one item of a tensor
     std::vector<int> items;
-    int tensor = -1, suite = -1;
+    int tensor = -1, group = -1;
     int64_t begin = 0, end = 0;  // of the items that have the tensor
   };
 
@@ -37,14 +37,14 @@ class Choices {
   int count_ = 0;
 };
 
-/// Takes the members of incomplete suites off the chip again.
+/// Takes the members of incomplete groups off the chip again.
 void drop_incomplete(const Problem& problem, Placement& placement);
 
-/// Whether a buffer may be placed at all: neither it nor another member of its suite is barred or too large.
+/// Whether a buffer may be placed at all: neither it nor another member of its group is ineligible or too large.
 std::vector<bool> placeable(const Problem& problem);
 
-/// For a solver that knows no suites: what it leaves incomplete is barred and the rest asked again, until
-/// every suite is whole or out.
-Placement place_in_suites(const Problem& problem, const std::function<Placement(const Problem&)>& once);
+/// For a solver that knows no groups: what it leaves incomplete is ineligible and the rest asked again, until
+/// every group is whole or out.
+Placement place_in_groups(const Problem& problem, const std::function<Placement(const Problem&)>& once);
 
 }  // namespace spyre::solve

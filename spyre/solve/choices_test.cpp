@@ -13,7 +13,7 @@
 namespace spyre::solve {
 namespace {
 
-// A fills the scratchpad, rests from 3 to 6 and is read again; B wants all of it meanwhile.
+// A fills the scratchpad, is idle from 3 to 6 and is read again; B wants all of it meanwhile.
 constexpr const char* kEviction =
     "capacity 256\n"
     "buffer A live 0..9 size 256 uses 6 saves 1280 tensor 0\n"
@@ -54,11 +54,11 @@ TEST(Alternatives, TheJudgeRefusesTwoThatMeet) {
 // The source fits, its copy does not beside C: one without the other is worth nothing.
 constexpr const char* kSuite =
     "capacity 512\n"
-    "buffer source live 0..3 size 128 uses 2 saves 100 suite 0\n"
-    "buffer copy live 2..6 size 384 uses 2 saves 900 suite 0\n"
+    "buffer source live 0..3 size 128 uses 2 saves 100 group 0\n"
+    "buffer copy live 2..6 size 384 uses 2 saves 900 group 0\n"
     "buffer C live 4..7 size 256 uses 2 saves 600\n";
 
-TEST(Suites, ArePlacedWholeOrNotAtAll) {
+TEST(Groups, ArePlacedWholeOrNotAtAll) {
   for (const SolverRow& row : all_solvers()) {
     const Problem problem = parsed(kSuite);
     const Placement placement = place(problem, row.name).value().placement;
@@ -70,11 +70,11 @@ TEST(Suites, ArePlacedWholeOrNotAtAll) {
 }
 
 // The copy serves what the late part would serve again: the two sources do not meet, but copy and part do.
-TEST(Suites, ACopyAndALaterPartOfOneTensorAreAlternatives) {
+TEST(Groups, ACopyAndALaterPartOfOneTensorAreAlternatives) {
   const Problem problem = parsed(
       "capacity 1024\n"
-      "buffer source live 0..3 size 128 uses 2 saves 100 tensor 0 suite 0\n"
-      "buffer copy live 2..8 size 128 uses 3 saves 900 tensor 0 suite 0\n"
+      "buffer source live 0..3 size 128 uses 2 saves 100 tensor 0 group 0\n"
+      "buffer copy live 2..8 size 128 uses 3 saves 900 tensor 0 group 0\n"
       "buffer late live 6..8 size 128 uses 2 saves 400 tensor 0\n");
   for (const SolverRow& row : all_solvers()) {
     const Placement placement = place(problem, row.name).value().placement;
@@ -84,21 +84,21 @@ TEST(Suites, ACopyAndALaterPartOfOneTensorAreAlternatives) {
   EXPECT_EQ(bytes_at_stake(problem), Bytes(1000));
 }
 
-TEST(Suites, WithABarredMemberStayOffChip) {
+TEST(Groups, WithABarredMemberStayOffChip) {
   Problem problem = parsed(kSuite);
-  problem.buffers[1].barred = "because";
+  problem.buffers[1].ineligible = "because";
   for (const SolverRow& row : all_solvers()) {
     EXPECT_EQ(bytes_saved(problem, place(problem, row.name).value().placement), Bytes(600)) << row.name;
   }
   EXPECT_EQ(bytes_at_stake(problem), Bytes(600));
 }
 
-TEST(Suites, MustBeOneStretchOfTime) {
+TEST(Groups, MustBeOneStretchOfTime) {
   Problem problem = parsed(kSuite);
-  problem.buffers[2].suite = 0;
+  problem.buffers[2].group = 0;
   problem.buffers[2].live = {Step(8), Step(9)};
   problem.buffers[2].uses = 1;
-  EXPECT_THAT(check_problem(problem).error().message, testing::HasSubstr("one stretch of time"));
+  EXPECT_THAT(check_problem(problem).error().message, testing::HasSubstr("one span of time"));
 }
 
 TEST(Choices, PrintAndParseBack) {
@@ -113,7 +113,7 @@ TEST(Choices, ThePortfolioSavesAtLeastWhatTheFastSolversSave) {
     const GenerateOptions options = {.buffers = 40,
                                      .in_place = 0.3,
                                      .tensors = 0.5,
-                                     .suites = 0.1,
+                                     .groups = 0.1,
                                      .capacity_to_peak = 0.2 + 0.03 * double(seed)};
     const Problem problem = generate_problem(options, seed);
     const Deadline deadline(200'000);

@@ -13,10 +13,10 @@ namespace {
 
 constexpr int64_t kLargestIsland = 500;  // items; beyond that one relaxation takes too long
 
-std::vector<BufferId> allowed_buffers(const Problem& problem) {
+std::vector<BufferIndex> allowed_buffers(const Problem& problem) {
   const std::vector<bool> may = placeable(problem);
-  std::vector<BufferId> ids;
-  for (BufferId i = 0; i < std::ssize(problem.buffers); ++i) {
+  std::vector<BufferIndex> ids;
+  for (BufferIndex i = 0; i < std::ssize(problem.buffers); ++i) {
     if (may[i]) ids.push_back(i);
   }
   return ids;

@@ -9,7 +9,7 @@ namespace spyre::solve {
 namespace {
 
 /// Ascending: a short life with many uses first. In-place partners get a quarter step each, a saved write
-/// counts as half a use (reference: planning-and-timing 4.11).
+/// counts as half a use (docs/reference/placement.md#fit).
 double priority(const Buffer& b, bool is_parent) {
   const double discount = (b.in_place_parents.empty() ? 0 : 0.25) + (is_parent ? 0.25 : 0);
   const double uses = double(b.uses) + (b.input ? 0 : 0.5);
@@ -17,36 +17,36 @@ double priority(const Buffer& b, bool is_parent) {
 }
 
 /// The buffers that may be placed, by priority, ties by life, then by position; parents before children.
-std::vector<BufferId> placement_order(const Problem& problem) {
+std::vector<BufferIndex> placement_order(const Problem& problem) {
   const auto& buffers = problem.buffers;
-  const auto takes_part = [&](BufferId i) {
-    return buffers[i].barred.empty() && !buffers[i].fixed.has_value();
+  const auto takes_part = [&](BufferIndex i) {
+    return buffers[i].ineligible.empty() && !buffers[i].fixed.has_value();
   };
-  std::vector<std::vector<BufferId>> children(buffers.size());
+  std::vector<std::vector<BufferIndex>> children(buffers.size());
   std::vector<int> waits_for(buffers.size());
   std::vector<bool> is_parent(buffers.size());
-  for (BufferId i = 0; i < std::ssize(buffers); ++i) {
-    for (const BufferId parent : buffers[i].in_place_parents) {
+  for (BufferIndex i = 0; i < std::ssize(buffers); ++i) {
+    for (const BufferIndex parent : buffers[i].in_place_parents) {
       is_parent[parent] = true;
       if (!takes_part(parent)) continue;
       children[parent].push_back(i);
       ++waits_for[i];
     }
   }
-  using Key = std::tuple<double, int64_t, BufferId>;
+  using Key = std::tuple<double, int64_t, BufferIndex>;
   std::priority_queue<Key, std::vector<Key>, std::greater<>> ready;
-  const auto push = [&](BufferId i) {
+  const auto push = [&](BufferIndex i) {
     ready.push({priority(buffers[i], is_parent[i]), buffers[i].live.length(), i});
   };
-  for (BufferId i = 0; i < std::ssize(buffers); ++i) {
+  for (BufferIndex i = 0; i < std::ssize(buffers); ++i) {
     if (takes_part(i) && waits_for[i] == 0) push(i);
   }
-  std::vector<BufferId> order;
+  std::vector<BufferIndex> order;
   while (!ready.empty()) {
-    const BufferId next = std::get<BufferId>(ready.top());
+    const BufferIndex next = std::get<BufferIndex>(ready.top());
     ready.pop();
     order.push_back(next);
-    for (const BufferId child : children[next]) {
+    for (const BufferIndex child : children[next]) {
       if (--waits_for[child] == 0 && takes_part(child)) push(child);
     }
   }
@@ -75,14 +75,14 @@ class Fit : public Solver {
   Solution solve(const Problem& problem, Deadline deadline) const override {
     const int64_t units = deadline.left();
     Placement placement =
-        place_in_suites(problem, [&](const Problem& asked) { return fit(asked, deadline); });
+        place_in_groups(problem, [&](const Problem& asked) { return fit(asked, deadline); });
     return {.placement = std::move(placement), .work = units - deadline.left()};
   }
 
  private:
   Placement fit(const Problem& problem, Deadline& deadline) const {
     Occupancy lx(problem);
-    for (const BufferId id : placement_order(problem)) {
+    for (const BufferIndex id : placement_order(problem)) {
       if (lx.alternative_placed(id)) continue;
       if (const auto parent = lx.reusable_parent(id)) {
         lx.place(id, lx.offset(*parent));

@@ -42,7 +42,7 @@ Buffer draw_buffer(const GenerateOptions& options, int index, Dice& dice) {
 
 void draw_parents(Problem& problem, double share, Dice& dice) {
   for (Buffer& child : problem.buffers) {
-    for (BufferId p = 0; p < std::ssize(problem.buffers); ++p) {
+    for (BufferIndex p = 0; p < std::ssize(problem.buffers); ++p) {
       const Buffer& parent = problem.buffers[p];
       const bool fits = parent.live.end == child.live.begin + Step(1) && parent.live.length() > 1 &&
                         child.size <= parent.size && read_count(parent.uses, parent.input) > 0;
@@ -59,7 +59,7 @@ void fix_some(Problem& problem, double share, Dice& dice) {
   }
 }
 
-/// Alternatives and suites, among the buffers that are not fixed.
+/// Alternatives and groups, among the buffers that are not fixed.
 void draw_choices(Problem& problem, const GenerateOptions& options, Dice& dice) {
   for (int i = 1; i < std::ssize(problem.buffers); ++i) {
     Buffer& b = problem.buffers[i];
@@ -69,11 +69,11 @@ void draw_choices(Problem& problem, const GenerateOptions& options, Dice& dice) 
       if (before.tensor < 0) before.tensor = i;
       b.tensor = before.tensor;
     }
-    for (int j = 0; j < i && b.suite < 0; ++j) {
+    for (int j = 0; j < i && b.group < 0; ++j) {
       Buffer& other = problem.buffers[j];
-      if (other.fixed.has_value() || other.suite >= 0 || !other.live.meets(b.live)) continue;
-      if (are_alternatives(b, other) || !dice.chance(options.suites)) continue;
-      b.suite = other.suite = i;
+      if (other.fixed.has_value() || other.group >= 0 || !other.live.meets(b.live)) continue;
+      if (are_alternatives(b, other) || !dice.chance(options.groups)) continue;
+      b.group = other.group = i;
     }
   }
 }
@@ -88,10 +88,10 @@ Problem generate_problem(const GenerateOptions& options, uint64_t seed) {
   const double capacity = double(peak_live_bytes(problem).count()) * options.capacity_to_peak;
   problem.capacity = Bytes(int64_t(capacity));
   for (Buffer& b : problem.buffers) {
-    if (dice.chance(options.barred)) b.barred = "barred by the generator";
+    if (dice.chance(options.ineligible)) b.ineligible = "the generator says so";
   }
   if (options.fixed > 0) fix_some(problem, options.fixed, dice);
-  if (options.tensors > 0 || options.suites > 0) draw_choices(problem, options, dice);
+  if (options.tensors > 0 || options.groups > 0) draw_choices(problem, options, dice);
   return problem;
 }
 

@@ -19,9 +19,9 @@ struct GenerateOptions {
   double in_place = 0;   ///< chance that a buffer may take over the slot of each one that ends with its start
   double inputs = 0;     ///< share of buffers that exist before the program
   double fixed = 0;      ///< share of buffers that are fixed where a first fit puts them
-  double barred = 0;     ///< share of buffers that must stay off chip
-  double tensors = 0;    ///< chance that a buffer is of the tensor of the one before
-  double suites = 0;     ///< chance that a buffer joins the suite of one it meets
+  double ineligible = 0;        ///< share of buffers that must stay off chip
+  double tensors = 0;           ///< chance that a buffer is of the tensor of the one before
+  double groups = 0;            ///< chance that a buffer joins the group of one it meets
   double capacity_to_peak = 1;  ///< capacity as a multiple of the peak of live bytes
 };
 

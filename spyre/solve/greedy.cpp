@@ -31,21 +31,21 @@ class Greedy : public Solver {
   Solution solve(const Problem& problem, Deadline deadline) const override {
     const int64_t units = deadline.left();
     Placement placement =
-        place_in_suites(problem, [&](const Problem& asked) { return walk(asked, deadline); });
+        place_in_groups(problem, [&](const Problem& asked) { return walk(asked, deadline); });
     return {.placement = std::move(placement), .work = units - deadline.left()};
   }
 
  private:
   static Placement walk(const Problem& problem, Deadline& deadline) {
-    std::vector<BufferId> order;
-    for (BufferId i = 0; i < std::ssize(problem.buffers); ++i) {
-      if (problem.buffers[i].barred.empty() && !problem.buffers[i].fixed.has_value()) order.push_back(i);
+    std::vector<BufferIndex> order;
+    for (BufferIndex i = 0; i < std::ssize(problem.buffers); ++i) {
+      if (problem.buffers[i].ineligible.empty() && !problem.buffers[i].fixed.has_value()) order.push_back(i);
     }
-    std::stable_sort(order.begin(), order.end(), [&](BufferId a, BufferId b) {
+    std::stable_sort(order.begin(), order.end(), [&](BufferIndex a, BufferIndex b) {
       return problem.buffers[a].live.begin < problem.buffers[b].live.begin;
     });
     Occupancy lx(problem);
-    for (const BufferId id : order) {
+    for (const BufferIndex id : order) {
       if (lx.alternative_placed(id)) continue;
       const std::vector<Range> busy = lx.busy(id);
       deadline.spend(std::ssize(busy) + 1);

@@ -20,7 +20,7 @@ constexpr WindowSize kSmallest = {28, 400'000};  // often searched to the end
 /// The buffers of a window, as a problem of their own.
 struct Window {
   Problem problem;
-  std::vector<BufferId> ids;  ///< in the whole problem
+  std::vector<BufferIndex> ids;  ///< in the whole problem
 };
 
 class WindowSearch {
@@ -28,28 +28,28 @@ class WindowSearch {
   WindowSearch(const Problem& problem, Placement& placement, const SelectTricks& tricks, Deadline& deadline)
       : problem_(problem), placement_(placement), tricks_(tricks), deadline_(deadline) {
     const std::vector<bool> may = placeable(problem);
-    for (BufferId i = 0; i < std::ssize(problem.buffers); ++i) {
+    for (BufferIndex i = 0; i < std::ssize(problem.buffers); ++i) {
       if (may[i]) by_begin_.push_back(i);
-      if (problem.buffers[i].suite >= 0) suites_[problem.buffers[i].suite].push_back(i);
+      if (problem.buffers[i].group >= 0) groups_[problem.buffers[i].group].push_back(i);
       longest_ = std::max(longest_, problem.buffers[i].live.length());
     }
-    std::stable_sort(by_begin_.begin(), by_begin_.end(), [&](BufferId a, BufferId b) {
+    std::stable_sort(by_begin_.begin(), by_begin_.end(), [&](BufferIndex a, BufferIndex b) {
       return problem.buffers[a].live.begin < problem.buffers[b].live.begin;
     });
   }
 
   /// One round over all spilled buffers, dearest first. True if something was gained.
   bool round(WindowSize size) {
-    std::vector<BufferId> spilled;
-    for (const BufferId i : by_begin_) {
+    std::vector<BufferIndex> spilled;
+    for (const BufferIndex i : by_begin_) {
       if (placement_.offset[i].has_value() || problem_.buffers[i].saves == Bytes(0)) continue;
       if (!better_placed(problem_.buffers[i])) spilled.push_back(i);
     }
-    std::stable_sort(spilled.begin(), spilled.end(), [&](BufferId a, BufferId b) {
+    std::stable_sort(spilled.begin(), spilled.end(), [&](BufferIndex a, BufferIndex b) {
       return problem_.buffers[a].saves > problem_.buffers[b].saves;
     });
     bool gained = false;
-    for (const BufferId i : spilled) {
+    for (const BufferIndex i : spilled) {
       if (deadline_.passed()) break;
       if (!placement_.offset[i].has_value() && search(open_window(problem_.buffers[i].live, size), size))
         gained = true;
@@ -62,8 +62,9 @@ class WindowSearch {
   template <typename Visit>
   void each_meeting(const Lifetime& span, Visit visit) {
     const Step earliest = span.begin - Step(longest_);
-    auto at = std::lower_bound(by_begin_.begin(), by_begin_.end(), earliest,
-                               [&](BufferId b, Step step) { return problem_.buffers[b].live.begin < step; });
+    auto at = std::lower_bound(by_begin_.begin(), by_begin_.end(), earliest, [&](BufferIndex b, Step step) {
+      return problem_.buffers[b].live.begin < step;
+    });
     for (; at != by_begin_.end() && problem_.buffers[*at].live.begin < span.end; ++at) {
       deadline_.spend(1);
       if (problem_.buffers[*at].live.meets(span)) visit(*at);
@@ -74,7 +75,7 @@ class WindowSearch {
   bool better_placed(const Buffer& b) {
     bool found = false;
     if (b.tensor < 0) return found;
-    each_meeting(b.live, [&](BufferId other) {
+    each_meeting(b.live, [&](BufferIndex other) {
       const Buffer& placed = problem_.buffers[other];
       found = found || (placement_.offset[other].has_value() && are_alternatives(b, placed) &&
                         placed.saves >= b.saves);
@@ -84,7 +85,7 @@ class WindowSearch {
 
   int64_t free_inside(const Lifetime& span) {
     int64_t count = 0;
-    each_meeting(span, [&](BufferId b) {
+    each_meeting(span, [&](BufferIndex b) {
       const Lifetime& live = problem_.buffers[b].live;
       count += live.begin >= span.begin && live.end <= span.end;
     });
@@ -98,35 +99,35 @@ class WindowSearch {
       if (free_inside(wider) > size.free_buffers) break;
       span = wider;
     }
-    // A suite is free only as a whole.
+    // A group is free only as a whole.
     std::set<int> held;
-    each_meeting(span, [&](BufferId b) {
-      if (problem_.buffers[b].suite < 0) return;
-      for (const BufferId member : suites_[problem_.buffers[b].suite]) {
+    each_meeting(span, [&](BufferIndex b) {
+      if (problem_.buffers[b].group < 0) return;
+      for (const BufferIndex member : groups_[problem_.buffers[b].group]) {
         const Lifetime& live = problem_.buffers[member].live;
-        if (live.begin < span.begin || live.end > span.end) held.insert(problem_.buffers[b].suite);
+        if (live.begin < span.begin || live.end > span.end) held.insert(problem_.buffers[b].group);
       }
     });
     Window window{.problem = {.capacity = problem_.capacity}};
-    std::vector<std::pair<BufferId, BufferId>> inside_of;  // id in the whole -> id in the window
-    each_meeting(span, [&](BufferId b) {
+    std::vector<std::pair<BufferIndex, BufferIndex>> inside_of;  // id in the whole -> id in the window
+    each_meeting(span, [&](BufferIndex b) {
       const Lifetime& live = problem_.buffers[b].live;
       const bool inside = live.begin >= span.begin && live.end <= span.end;
-      const bool free = inside && !held.contains(problem_.buffers[b].suite);
+      const bool free = inside && !held.contains(problem_.buffers[b].group);
       if (!free && !placement_.offset[b].has_value()) return;
       Buffer part = problem_.buffers[b];
       part.live = {std::max(live.begin, span.begin), std::min(live.end, span.end)};
-      if (!free) part.fixed = placement_.offset[b], part.suite = -1;
-      inside_of.push_back({b, BufferId(window.ids.size())});
+      if (!free) part.fixed = placement_.offset[b], part.group = -1;
+      inside_of.push_back({b, BufferIndex(window.ids.size())});
       window.ids.push_back(b);
       window.problem.buffers.push_back(std::move(part));
     });
     std::sort(inside_of.begin(), inside_of.end());
     for (Buffer& b : window.problem.buffers) {
-      std::vector<BufferId> parents;
-      for (const BufferId parent : b.in_place_parents) {
+      std::vector<BufferIndex> parents;
+      for (const BufferIndex parent : b.in_place_parents) {
         const auto found =
-            std::lower_bound(inside_of.begin(), inside_of.end(), std::pair(parent, BufferId(0)));
+            std::lower_bound(inside_of.begin(), inside_of.end(), std::pair(parent, BufferIndex(0)));
         if (found != inside_of.end() && found->first == parent) parents.push_back(found->second);
       }
       b.in_place_parents = std::move(parents);
@@ -135,8 +136,8 @@ class WindowSearch {
   }
 
   bool search(const Window& window, WindowSize size) {
-    std::vector<BufferId> all(window.ids.size());
-    for (BufferId i = 0; i < std::ssize(all); ++i) all[i] = i;
+    std::vector<BufferIndex> all(window.ids.size());
+    for (BufferIndex i = 0; i < std::ssize(all); ++i) all[i] = i;
     bool gained = false;
     for (const Island& island : cut_islands(window.problem, all)) {
       Selection selection(island, tricks_);
@@ -165,8 +166,8 @@ class WindowSearch {
   Placement& placement_;
   const SelectTricks& tricks_;
   Deadline& deadline_;
-  std::vector<BufferId> by_begin_;
-  std::map<int, std::vector<BufferId>> suites_;
+  std::vector<BufferIndex> by_begin_;
+  std::map<int, std::vector<BufferIndex>> groups_;
   int64_t longest_ = 0;
 };
 

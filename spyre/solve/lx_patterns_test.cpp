@@ -35,7 +35,7 @@ Json find_case(std::string_view id) {
 
 Result<Problem> problem_of(const Json& c) {
   Problem problem{.capacity = Bytes(c.value("capacity", int64_t{1} << 40))};
-  std::map<std::string, BufferId> ids;
+  std::map<std::string, BufferIndex> ids;
   for (const Json& b : c.at("buffers")) ids.emplace(b.at("name"), std::ssize(ids));
   for (const Json& b : c.at("buffers")) {
     const auto uses = b.at("uses").get<std::vector<int64_t>>();
@@ -44,7 +44,7 @@ Result<Problem> problem_of(const Json& c) {
     SPYRE_ASSIGN_OR_RETURN(Buffer buffer, buffer_of_uses(b.at("name"), Bytes(b.at("size")), uses,
                                                          b.at("first_use_is_read"), end));
     buffer.align = Bytes(c.value("alignment", 1));
-    if (b.contains("residency_reason")) buffer.barred = b.at("residency_reason");
+    if (b.contains("residency_reason")) buffer.ineligible = b.at("residency_reason");
     for (const Json& parent : b.at("in_place_parents")) buffer.in_place_parents.push_back(ids.at(parent));
     problem.buffers.push_back(std::move(buffer));
   }
@@ -59,10 +59,10 @@ std::vector<Json> offsets_json(const Placement& placement) {
   return out;
 }
 
-BufferId id_of(const Problem& problem, const std::string& name) {
+BufferIndex id_of(const Problem& problem, const std::string& name) {
   const auto found = std::find_if(problem.buffers.begin(), problem.buffers.end(),
                                   [&](const Buffer& b) { return b.name == name; });
-  return BufferId(found - problem.buffers.begin());
+  return BufferIndex(found - problem.buffers.begin());
 }
 
 int64_t placed_count(const Placement& placement) {
@@ -74,7 +74,7 @@ int64_t placed_count(const Placement& placement) {
 int64_t hbm_bytes(const Json& c, const Problem& problem, const Placement& placement) {
   int64_t sum = 0;
   const auto charge = [&](const std::string& name) {
-    const BufferId id = id_of(problem, name);
+    const BufferIndex id = id_of(problem, name);
     if (id == std::ssize(problem.buffers)) {
       sum += c.at("hbm_only_buffers").at(name).get<int64_t>();
     } else if (!placement.offset[id].has_value()) {
@@ -241,14 +241,14 @@ TEST(LxContract, AnOverrideKeepsABufferLive) {
   EXPECT_EQ(problem_of(find_case("liveness.override_extends")).value().buffers[0].live.end, Step(12));
 }
 
-/// Joint cases with one division per buffer are placement cases once the buffers nobody reads are barred.
+/// Joint cases with one division per buffer are placement cases once the buffers nobody reads are ineligible.
 TEST(LxJointCases, WithFixedDivisionsExactPlacesTheSame) {
   for (const std::string id : {"joint.chain_with_inplace_tight", "joint.inplace_chain_one_slot"}) {
     SCOPED_TRACE(id);
     const Json c = find_case(id);
     Problem problem = problem_of(c).value();
     for (const Json& name : c.at("expect").value("must_not_place", Json::array())) {
-      problem.buffers[id_of(problem, name)].barred = "no consumer reads it from LX";
+      problem.buffers[id_of(problem, name)].ineligible = "no consumer reads it from LX";
     }
     const Solution solution = place(problem, "exact").value();
     EXPECT_TRUE(validate(problem, solution.placement).ok());

@@ -18,27 +18,27 @@ std::vector<Range> free_gaps(Bytes capacity, std::vector<Range> busy) {
 
 Occupancy::Occupancy(const Problem& problem) : problem_(problem) {
   placement_.offset.resize(problem.buffers.size());
-  for (BufferId i = 0; i < std::ssize(problem.buffers); ++i) {
+  for (BufferIndex i = 0; i < std::ssize(problem.buffers); ++i) {
     if (problem.buffers[i].fixed.has_value()) place(i, *problem.buffers[i].fixed);
   }
 }
 
-void Occupancy::place(BufferId id, Bytes offset) {
+void Occupancy::place(BufferIndex id, Bytes offset) {
   placement_.offset[id] = offset;
   const Lifetime& live = problem_.buffers[id].live;
   const auto after =
       std::upper_bound(by_begin_.begin(), by_begin_.end(), live.begin,
-                       [&](Step at, BufferId b) { return at < problem_.buffers[b].live.begin; });
+                       [&](Step at, BufferIndex b) { return at < problem_.buffers[b].live.begin; });
   by_begin_.insert(after, id);
   longest_life_ = std::max(longest_life_, live.end - live.begin);
 }
 
-std::vector<Range> Occupancy::busy(BufferId id, std::optional<BufferId> besides) const {
+std::vector<Range> Occupancy::busy(BufferIndex id, std::optional<BufferIndex> besides) const {
   const Lifetime& live = problem_.buffers[id].live;
   // A buffer that began before this step is gone when `live` begins.
   const Step earliest = live.begin - longest_life_;
   auto at = std::lower_bound(by_begin_.begin(), by_begin_.end(), earliest,
-                             [&](BufferId b, Step step) { return problem_.buffers[b].live.begin < step; });
+                             [&](BufferIndex b, Step step) { return problem_.buffers[b].live.begin < step; });
   std::vector<Range> ranges;
   for (; at != by_begin_.end() && problem_.buffers[*at].live.begin < live.end; ++at) {
     if (*at != besides && problem_.buffers[*at].live.meets(live)) ranges.push_back(range(*at));
@@ -46,16 +46,16 @@ std::vector<Range> Occupancy::busy(BufferId id, std::optional<BufferId> besides)
   return ranges;
 }
 
-bool Occupancy::alternative_placed(BufferId id) const {
+bool Occupancy::alternative_placed(BufferIndex id) const {
   const Buffer& b = problem_.buffers[id];
-  return b.tensor >= 0 && std::any_of(by_begin_.begin(), by_begin_.end(), [&](BufferId other) {
+  return b.tensor >= 0 && std::any_of(by_begin_.begin(), by_begin_.end(), [&](BufferIndex other) {
            return are_alternatives(b, problem_.buffers[other]);
          });
 }
 
-std::optional<BufferId> Occupancy::reusable_parent(BufferId child) const {
+std::optional<BufferIndex> Occupancy::reusable_parent(BufferIndex child) const {
   const Buffer& b = problem_.buffers[child];
-  for (const BufferId parent : b.in_place_parents) {
+  for (const BufferIndex parent : b.in_place_parents) {
     if (!placed(parent) || offset(parent) % b.align != Bytes(0)) continue;
     const Range slot = {offset(parent), offset(parent) + b.size};
     // A sibling that took the slot over before is in the way too, so a slot is handed over once.

@@ -27,28 +27,28 @@ class Occupancy {
  public:
   explicit Occupancy(const Problem& problem);
 
-  void place(BufferId id, Bytes offset);
+  void place(BufferIndex id, Bytes offset);
 
-  bool placed(BufferId id) const { return placement_.offset[id].has_value(); }
-  Bytes offset(BufferId id) const { return *placement_.offset[id]; }
+  bool placed(BufferIndex id) const { return placement_.offset[id].has_value(); }
+  Bytes offset(BufferIndex id) const { return *placement_.offset[id]; }
   const Placement& placement() const { return placement_; }
 
   /// The addresses taken at some step of a buffer's life, except by `besides`.
-  std::vector<Range> busy(BufferId id, std::optional<BufferId> besides = std::nullopt) const;
+  std::vector<Range> busy(BufferIndex id, std::optional<BufferIndex> besides = std::nullopt) const;
 
   /// Whether an alternative of the buffer is placed.
-  bool alternative_placed(BufferId id) const;
+  bool alternative_placed(BufferIndex id) const;
 
   /// The first declared parent whose slot the buffer can take over: placed, not handed over yet, with no
   /// other buffer in the way at any step of the child's life.
-  std::optional<BufferId> reusable_parent(BufferId child) const;
+  std::optional<BufferIndex> reusable_parent(BufferIndex child) const;
 
  private:
-  Range range(BufferId id) const { return {offset(id), offset(id) + problem_.buffers[id].size}; }
+  Range range(BufferIndex id) const { return {offset(id), offset(id) + problem_.buffers[id].size}; }
 
   const Problem& problem_;
   Placement placement_;
-  std::vector<BufferId> by_begin_;  ///< placed buffers, sorted by first step
+  std::vector<BufferIndex> by_begin_;  ///< placed buffers, sorted by first step
   Step longest_life_;
 };
 

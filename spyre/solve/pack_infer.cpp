@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "spyre/base/json.h"
 #include "spyre/base/units.h"
 #include "spyre/solve/handover.h"
 

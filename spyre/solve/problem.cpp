@@ -57,8 +57,8 @@ Status check_in_place_pair(const Buffer& parent, const Buffer& child) {
 }
 
 Status check_parents(const Problem& problem, const Buffer& child) {
-  std::vector<BufferId> seen;
-  for (const BufferId id : child.in_place_parents) {
+  std::vector<BufferIndex> seen;
+  for (const BufferIndex id : child.in_place_parents) {
     if (id < 0 || id >= std::ssize(problem.buffers)) {
       return refused(fmt::format("'{}' names in-place parent {}: there are {} buffers", child.name, id,
                                  problem.buffers.size()));
@@ -75,7 +75,8 @@ Status check_parents(const Problem& problem, const Buffer& child) {
 
 Status check_fixed(const Problem& problem, const Buffer& b) {
   if (!b.fixed.has_value()) return Status();
-  if (!b.barred.empty()) return refused(fmt::format("'{}' is both fixed and barred ({})", b.name, b.barred));
+  if (!b.ineligible.empty())
+    return refused(fmt::format("'{}' is both fixed and ineligible ({})", b.name, b.ineligible));
   if (*b.fixed < Bytes(0) || *b.fixed + b.size > problem.capacity || *b.fixed % b.align != Bytes(0)) {
     return refused(fmt::format("'{}' ({} bytes) is fixed at {}: expected a multiple of {} below {}", b.name,
                                b.size.count(), b.fixed->count(), b.align.count(), problem.capacity.count()));
@@ -83,14 +84,14 @@ Status check_fixed(const Problem& problem, const Buffer& b) {
   return Status();
 }
 
-bool hands_over(const Problem& problem, BufferId parent, BufferId child) {
+bool hands_over(const Problem& problem, BufferIndex parent, BufferIndex child) {
   const auto& parents = problem.buffers[child].in_place_parents;
   return std::find(parents.begin(), parents.end(), parent) != parents.end();
 }
 
 Status check_fixed_pairs(const Problem& problem) {
-  std::vector<BufferId> fixed;
-  for (BufferId i = 0; i < std::ssize(problem.buffers); ++i) {
+  std::vector<BufferIndex> fixed;
+  for (BufferIndex i = 0; i < std::ssize(problem.buffers); ++i) {
     if (problem.buffers[i].fixed.has_value()) fixed.push_back(i);
   }
   for (size_t j = 0; j < fixed.size(); ++j) {
@@ -111,19 +112,19 @@ Status check_fixed_pairs(const Problem& problem) {
   return Status();
 }
 
-// A suite is one stretch of time: a source, and what is made of it while it is there.
-Status check_suites(const Problem& problem) {
-  std::map<int, std::vector<const Buffer*>> suites;
+// A group is one span of time: a source, and what is made of it while it is there.
+Status check_groups(const Problem& problem) {
+  std::map<int, std::vector<const Buffer*>> groups;
   for (const Buffer& b : problem.buffers) {
-    if (b.suite >= 0) suites[b.suite].push_back(&b);
+    if (b.group >= 0) groups[b.group].push_back(&b);
   }
-  for (auto& [number, members] : suites) {
+  for (auto& [number, members] : groups) {
     std::stable_sort(members.begin(), members.end(),
                      [](const Buffer* a, const Buffer* b) { return a->live.begin < b->live.begin; });
     Step end = members.front()->live.end;
     for (const Buffer* b : members) {
       if (b != members.front() && b->live.begin >= end) {
-        return refused(fmt::format("'{}' meets no other buffer of suite {}: expected one stretch of time",
+        return refused(fmt::format("'{}' meets no other buffer of group {}: expected one span of time",
                                    b->name, number));
       }
       end = std::max(end, b->live.end);
@@ -155,7 +156,7 @@ Result<Buffer> buffer_of_uses(std::string name, Bytes size, std::span<const int6
 }
 
 bool are_alternatives(const Buffer& a, const Buffer& b) {
-  const bool together = a.suite >= 0 && a.suite == b.suite;
+  const bool together = a.group >= 0 && a.group == b.group;
   return a.tensor >= 0 && a.tensor == b.tensor && !together && a.live.meets(b.live);
 }
 
@@ -172,7 +173,7 @@ Status check_problem(const Problem& problem) {
     SPYRE_TRY(check_parents(problem, b));
     SPYRE_TRY(check_fixed(problem, b));
   }
-  SPYRE_TRY(check_suites(problem));
+  SPYRE_TRY(check_groups(problem));
   return check_fixed_pairs(problem);
 }
 
@@ -185,25 +186,25 @@ Bytes bytes_saved(const Problem& problem, const Placement& placement) {
 }
 
 Bytes bytes_at_stake(const Problem& problem) {
-  std::set<int> barred;
+  std::set<int> ineligible;
   for (const Buffer& b : problem.buffers) {
-    if (!b.barred.empty() && b.suite >= 0) barred.insert(b.suite);
+    if (!b.ineligible.empty() && b.group >= 0) ineligible.insert(b.group);
   }
   Choices choices;
   std::vector<double> value;
   double sum = 0;  // whole bytes below 2^53: exact
   for (const Buffer& b : problem.buffers) {
-    const bool out = !b.barred.empty() || barred.contains(b.suite);
-    choices.add(b.live.begin.count(), b.live.end.count(), b.tensor, b.suite);
+    const bool out = !b.ineligible.empty() || ineligible.contains(b.group);
+    choices.add(b.live.begin.count(), b.live.end.count(), b.tensor, b.group);
     value.push_back(out ? 0 : static_cast<double>(b.saves.count()));
     sum += value.back();
   }
   return Bytes(std::llround(sum - choices.excess(value)));
 }
 
-std::string spill_reason(const Problem& problem, BufferId buffer) {
+std::string spill_reason(const Problem& problem, BufferIndex buffer) {
   const Buffer& b = problem.buffers[buffer];
-  if (!b.barred.empty()) return b.barred;
+  if (!b.ineligible.empty()) return b.ineligible;
   return b.size > problem.capacity ? "capacity" : "no room on scratchpad";
 }
 

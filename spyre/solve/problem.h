@@ -25,7 +25,7 @@ struct Lifetime {
 };
 
 /// Index of a buffer in `Problem::buffers`.
-using BufferId = int;
+using BufferIndex = int;
 
 /// Addresses in LX are multiples of one stick unless a problem says otherwise.
 inline constexpr Bytes kPlacementAlign{128};
@@ -39,13 +39,13 @@ struct Buffer {
   int64_t uses = 1;    ///< operations that touch it; a read and a write by one operation count once
   bool input = false;  ///< its first use is a read: it exists before the program starts
   Bytes saves;         ///< off-chip traffic that residency avoids: what a solver maximises
-  std::vector<BufferId> in_place_parents;  ///< whose slot it may take over, best first
-  std::optional<Bytes> fixed;              ///< it must lie exactly here
-  std::string barred;                      ///< why it must stay off chip; empty if it may be placed
+  std::vector<BufferIndex> in_place_parents;  ///< whose slot it may take over, best first
+  std::optional<Bytes> fixed;                 ///< it must lie exactly here
+  std::string ineligible;                     ///< why it must stay off chip; empty if it may be placed
   /// Buffers of one tensor are parts of its life, or ways to hold it: at most one of them at any step. -1:
   /// the buffer is a tensor of its own.
   int tensor = -1;
-  int suite = -1;  ///< buffers of one suite are placed together or not at all; -1: none
+  int group = -1;  ///< of an all-or-nothing group, placed together or not at all; -1: none
 
   friend bool operator==(const Buffer&, const Buffer&) = default;
 };
@@ -61,13 +61,13 @@ struct Buffer {
 ///      +-------------------> step         nobody else during it. A slot is handed over once; chains share
 ///                                         one base.
 ///
-/// A tensor that is used, rests, and is used again is offered whole and in parts, and the solver chooses:
+/// A tensor that is used, idle, and used again is offered whole and in parts, and the solver chooses:
 ///
-///     tensor 0   |===============|   saves 9: it keeps its place while it rests
+///     tensor 0   |===============|   saves 9: it keeps its place in the idle gap
 ///                |====|              saves 2: given up after its first readers; the rest of the life is
 ///                           |====|   saves 3: another buffer, fetched again for the later ones
 ///
-/// Two buffers of one tensor that meet are never both placed, unless they are a suite.
+/// Two buffers of one tensor that meet are never both placed, unless they are of one group.
 struct Problem {
   Bytes capacity;
   std::vector<Buffer> buffers;
@@ -93,12 +93,12 @@ constexpr int64_t read_count(int64_t uses, bool input) {
   return input || uses == 0 ? uses : uses - 1;
 }
 
-/// Whether two buffers are alternatives: of one tensor, not of one suite, with a step in common.
+/// Whether two buffers are alternatives: of one tensor, not of one group, with a step in common.
 bool are_alternatives(const Buffer& a, const Buffer& b);
 
 /// Whether a problem keeps its contract: positive sizes, unique names, lifetimes that hold their uses, legal
 /// in-place pairs (P.end == C.begin + 1, C not larger than P, a computed P is read before), fixed offsets
-/// that fit, are aligned and do not collide, suites without a gap in time. Every solver takes only problems
+/// that fit, are aligned and do not collide, groups without a gap in time. Every solver takes only problems
 /// that pass.
 Status check_problem(const Problem& problem);
 
@@ -106,8 +106,8 @@ Status check_problem(const Problem& problem);
 Bytes bytes_saved(const Problem& problem, const Placement& placement);
 Bytes bytes_at_stake(const Problem& problem);
 
-/// Why an unplaced buffer is off chip: its bar, "capacity" when it could never fit, "no room on scratchpad"
+/// Why an unplaced buffer is off chip: what makes it ineligible, "capacity" when it could never fit, "no room on scratchpad"
 /// when a solver preferred others.
-std::string spill_reason(const Problem& problem, BufferId buffer);
+std::string spill_reason(const Problem& problem, BufferIndex buffer);
 
 }  // namespace spyre::solve

@@ -25,7 +25,7 @@ TEST(ProblemText, EveryFieldPrintsAndParsesBack) {
       "buffer scores  live 0..3  size 512  uses 3\n"
       "buffer probs  live 2..5  size 512  uses 2  in_place scores\n"
       "buffer table  live 0..9  size 96  align 32  uses 4  saves 288  input  at 1024\n"
-      "buffer index  live 0..2  size 128  uses 2  barred index tensor\n";
+      "buffer index  live 0..2  size 128  uses 2  ineligible index tensor\n";
   EXPECT_EQ(print_problem(parsed(text)), text);
   EXPECT_EQ(parsed(print_problem(parsed(text))), parsed(text));
 }
@@ -33,7 +33,7 @@ TEST(ProblemText, EveryFieldPrintsAndParsesBack) {
 TEST(ProblemText, RandomProblemsPrintAndParseBack) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     const Problem problem =
-        generate_problem({.in_place = 0.5, .inputs = 0.3, .fixed = 0.1, .barred = 0.1}, seed);
+        generate_problem({.in_place = 0.5, .inputs = 0.3, .fixed = 0.1, .ineligible = 0.1}, seed);
     const auto again = parse_problem(print_problem(problem), "test");
     ASSERT_TRUE(again.ok()) << "seed " << seed << ": " << again.error().to_string();
     EXPECT_EQ(again.value(), problem) << "seed " << seed;
@@ -126,13 +126,13 @@ TEST(Validate, NamesTheFirstPairThatCollides) {
 
 TEST(Validate, HoldsFixedAndBarredBuffersToTheirWord) {
   const Problem problem =
-      parsed("capacity 256\nbuffer f live 0..3 size 128 at 128\nbuffer x live 0..3 size 9 barred no\n");
+      parsed("capacity 256\nbuffer f live 0..3 size 128 at 128\nbuffer x live 0..3 size 9 ineligible no\n");
   EXPECT_TRUE(validate(problem, {{Bytes(128), std::nullopt}}).ok());
   EXPECT_THAT(validate(problem, {{Bytes(0), std::nullopt}}).error().message,
               HasSubstr("'f' is fixed at 128"));
   EXPECT_THAT(validate(problem, {{std::nullopt, std::nullopt}}).error().message, HasSubstr("but not placed"));
   EXPECT_THAT(validate(problem, {{Bytes(128), Bytes(0)}}).error().message,
-              HasSubstr("'x' is placed but barred"));
+              HasSubstr("'x' is placed but ineligible"));
 }
 
 // Three buffers of 100 bytes meet at step 1 in a capacity of 200; each saves 100 per use.

@@ -7,13 +7,13 @@
 namespace spyre::solve {
 namespace {
 
-Island make_island(const Problem& problem, const std::vector<BufferId>& members) {
+Island make_island(const Problem& problem, const std::vector<BufferIndex>& members) {
   int64_t unit = 0;
-  for (const BufferId id : members) unit = std::gcd(unit, problem.buffers[id].align.count());
+  for (const BufferIndex id : members) unit = std::gcd(unit, problem.buffers[id].align.count());
   Island island{.capacity = problem.capacity.count()};
   std::vector<Step> cuts;
-  std::unordered_map<BufferId, int> item_of;
-  for (const BufferId id : members) {
+  std::unordered_map<BufferIndex, int> item_of;
+  for (const BufferIndex id : members) {
     cuts.push_back(problem.buffers[id].live.begin);
     cuts.push_back(problem.buffers[id].live.end);
     item_of.emplace(id, std::ssize(item_of));
@@ -24,7 +24,7 @@ Island make_island(const Problem& problem, const std::vector<BufferId>& members)
   const auto section = [&](Step at) -> int {
     return std::lower_bound(cuts.begin(), cuts.end(), at) - cuts.begin();
   };
-  for (const BufferId id : members) {
+  for (const BufferIndex id : members) {
     const Buffer& b = problem.buffers[id];
     Item item{.id = id,
               .begin = section(b.live.begin),
@@ -36,10 +36,10 @@ Island make_island(const Problem& problem, const std::vector<BufferId>& members)
               .room = round_up(b.size.count(), unit),
               .fixed = b.fixed.value_or(Bytes(-1)).count(),
               .tensor = b.tensor,
-              .suite = b.suite};
+              .group = b.group};
     const int64_t highest = (island.capacity - item.size) / unit * unit;
     island.height = std::max(island.height, highest + item.room);
-    for (const BufferId parent : b.in_place_parents) {
+    for (const BufferIndex parent : b.in_place_parents) {
       if (const auto found = item_of.find(parent); found != item_of.end())
         item.parents.push_back(found->second);
     }
@@ -55,22 +55,22 @@ Island make_island(const Problem& problem, const std::vector<BufferId>& members)
 
 Choices choices_of(const Island& island) {
   Choices choices;
-  for (const Item& item : island.items) choices.add(item.begin, item.end, item.tensor, item.suite);
+  for (const Item& item : island.items) choices.add(item.begin, item.end, item.tensor, item.group);
   return choices;
 }
 
-std::vector<Island> cut_islands(const Problem& problem, const std::vector<BufferId>& chosen) {
-  std::vector<BufferId> by_begin;
-  for (const BufferId id : chosen) {
+std::vector<Island> cut_islands(const Problem& problem, const std::vector<BufferIndex>& chosen) {
+  std::vector<BufferIndex> by_begin;
+  for (const BufferIndex id : chosen) {
     if (problem.buffers[id].size <= problem.capacity) by_begin.push_back(id);
   }
-  std::stable_sort(by_begin.begin(), by_begin.end(), [&](BufferId a, BufferId b) {
+  std::stable_sort(by_begin.begin(), by_begin.end(), [&](BufferIndex a, BufferIndex b) {
     return problem.buffers[a].live.begin < problem.buffers[b].live.begin;
   });
   std::vector<Island> islands;
-  std::vector<BufferId> members;
+  std::vector<BufferIndex> members;
   Step sea;  // everything so far has ended here
-  for (const BufferId id : by_begin) {
+  for (const BufferIndex id : by_begin) {
     if (!members.empty() && problem.buffers[id].live.begin >= sea) {
       islands.push_back(make_island(problem, members));
       members.clear();

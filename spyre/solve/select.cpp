@@ -20,7 +20,7 @@ constexpr double kWhole = 1e-9;
 bool dominates(const Item& a, const Item& b, bool first_of_twins) {
   const bool free = a.fixed < 0 && b.fixed < 0 && b.parents.empty() && b.children.empty();
   // What takes a place in another's stead must be free to come, and the other free to go.
-  if (b.suite >= 0 || a.suite >= 0 || (a.tensor >= 0 && a.tensor != b.tensor)) return false;
+  if (b.group >= 0 || a.group >= 0 || (a.tensor >= 0 && a.tensor != b.tensor)) return false;
   const bool inside = a.begin >= b.begin && a.end <= b.end && a.size <= b.size && b.align % a.align == 0;
   if (!free || !inside || a.value < b.value) return false;
   const bool twins = a.begin == b.begin && a.end == b.end && a.size == b.size && a.align == b.align &&
@@ -46,12 +46,12 @@ Selection::Selection(const Island& island, SelectTricks tricks)
   value_unit_ = std::max<int64_t>(1, unit);
   implied_.resize(n);
   implying_.resize(n);
-  suite_of_.resize(n);
+  group_of_.resize(n);
   for (int a = 0; a < n && !choices_.empty(); ++a) {
     for (int b = 0; b < n; ++b) {
       const Item &one = island.items[a], &other = island.items[b];
       if (a < b && are_alternatives(one, other)) cores_.push_back({{a, b}, true});
-      if (a != b && one.suite >= 0 && one.suite == other.suite) suite_of_[a].push_back(b);
+      if (a != b && one.group >= 0 && one.group == other.group) group_of_[a].push_back(b);
     }
   }
   for (int a = 0; a < n && tricks.dominance; ++a) {
@@ -123,7 +123,7 @@ bool Selection::decide(int item, Fate fate) {
   for (const int other : fate == Fate::kIn ? implied_[item] : implying_[item]) {
     if (!decide(other, fate)) return false;
   }
-  return std::all_of(suite_of_[item].begin(), suite_of_[item].end(),
+  return std::all_of(group_of_[item].begin(), group_of_[item].end(),
                      [&](int other) { return decide(other, fate); });
 }
 
@@ -184,7 +184,7 @@ void Selection::relax(Deadline& deadline) {
   deadline.spend(fluid_.work() + 4 * std::ssize(items));
 }
 
-/// The relaxation's bound, less what alternatives and suites take off it, and known cores: of each core one
+/// The relaxation's bound, less what alternatives and groups take off it, and known cores: of each core one
 /// item must go.
 int64_t Selection::bound() const {
   double bound = fluid_.bound();
@@ -192,7 +192,7 @@ int64_t Selection::bound() const {
   if (!choices_.empty()) {
     std::vector<double> open(island_.items.size(), 0);
     for (size_t i = 0; i < open.size(); ++i) {
-      counted[i] = island_.items[i].tensor >= 0 || island_.items[i].suite >= 0;
+      counted[i] = island_.items[i].tensor >= 0 || island_.items[i].group >= 0;
       if (fate_[i] == Fate::kOpen) open[i] = fluid_.surplus(i);
     }
     bound -= choices_.excess(open);
@@ -259,10 +259,10 @@ const Selection::Core* Selection::violated_core(const std::vector<bool>& kept) c
   return nullptr;
 }
 
-/// An open member of a suite of which only a part is kept, or -1.
-int Selection::half_kept_suite(const std::vector<bool>& kept) const {
+/// An open member of a group of which only a part is kept, or -1.
+int Selection::half_kept_group(const std::vector<bool>& kept) const {
   for (int i = 0; i < std::ssize(island_.items); ++i) {
-    for (const int other : suite_of_[i]) {
+    for (const int other : group_of_[i]) {
       if (kept[i] && !kept[other]) return i;
     }
   }
@@ -345,7 +345,7 @@ void Selection::explore(Deadline& deadline) {
       branch(undecided_of(*core), Fate::kOut, deadline);
       break;
     }
-    if (const int half = half_kept_suite(kept); half >= 0) {
+    if (const int half = half_kept_group(kept); half >= 0) {
       branch(half, Fate::kIn, deadline);
       break;
     }

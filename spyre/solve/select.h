@@ -30,7 +30,7 @@ struct SelectTricks {
 ///     relaxation: keep {A, B, C, D}  ->  packer: impossible  ->  core {A, C, D}  ->  {A, B, C}, {B, C, D},
 ///     ...
 ///
-/// Alternatives are cores from the start, and the members of a suite share one fate.
+/// Alternatives are cores from the start, and the members of a group share one fate.
 ///
 /// The value of a placement depends only on the set, so the first packing found for a set is as good as any.
 class Selection {
@@ -73,7 +73,7 @@ class Selection {
   int fractional_item() const;
   int rival_item() const;
   int undecided_of(const Core& core) const;
-  int half_kept_suite(const std::vector<bool>& kept) const;
+  int half_kept_group(const std::vector<bool>& kept) const;
   const Core* violated_core(const std::vector<bool>& kept) const;
   void try_set(const std::vector<int>& set, Deadline& deadline);
   std::vector<int> shrink(const std::vector<int>& set, Deadline& deadline);
@@ -91,7 +91,7 @@ class Selection {
   std::vector<int> decided_;               ///< in order, for undoing
   std::vector<std::vector<int>> implied_;  ///< keeping i makes keeping these worthwhile
   std::vector<std::vector<int>> implying_;
-  std::vector<std::vector<int>> suite_of_;  ///< the other members
+  std::vector<std::vector<int>> group_of_;  ///< the other members
   std::vector<Core> cores_;
   std::vector<int64_t> best_offsets_;
   int64_t best_value_ = -1;

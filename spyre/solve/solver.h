@@ -19,7 +19,7 @@ struct Solution {
 /// Chooses which buffers live in LX, and where.
 ///
 /// Promises: always answers, with a legal placement (see validate.h); the same problem and deadline give the
-/// same answer; a barred buffer is never placed and a fixed one always is. The problem has passed
+/// same answer; an ineligible buffer is never placed and a fixed one always is. The problem has passed
 /// check_problem.
 class Solver {
  public:

@@ -68,9 +68,9 @@ TEST(Solvers, EveryAnswerIsLegalAndRepeatable) {
                                      .in_place = 0.6,
                                      .inputs = 0.2,
                                      .fixed = seed % 3 == 0 ? 0.15 : 0,
-                                     .barred = 0.1,
+                                     .ineligible = 0.1,
                                      .tensors = seed % 2 == 0 ? 0.4 : 0,
-                                     .suites = seed % 4 == 0 ? 0.1 : 0,
+                                     .groups = seed % 4 == 0 ? 0.1 : 0,
                                      .capacity_to_peak = 0.4 + 0.02 * double(seed % 30)};
     const Problem problem = generate_problem(options, seed);
     for (const SolverRow& row : all_solvers()) {
@@ -123,7 +123,7 @@ TEST_P(ExactAgainstBruteForce, FindsTheSameValueAndProvesIt) {
                                .capacity_to_peak = 0.5 + 0.1 * double(seed % 6)};
     if (GetParam() == 1) options.unit = options.align = Bytes(4), options.odd_sizes = 0.6;
     if (GetParam() == 2) options.fixed = 0.3;
-    if (GetParam() == 3) options.tensors = 0.5, options.suites = 0.15;
+    if (GetParam() == 3) options.tensors = 0.5, options.groups = 0.15;
     const Problem problem = generate_problem(options, full_seed);
     const Solution solution = place(problem, "exact").value();
     ASSERT_TRUE(validate(problem, solution.placement).ok()) << "seed " << full_seed;

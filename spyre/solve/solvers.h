@@ -6,7 +6,7 @@
 
 namespace spyre::solve {
 
-/// Upstream's solvers, decision for decision (reference: planning-and-timing 4.10 to 4.13). `saves` plays no
+/// Upstream's solvers, decision for decision (docs/reference/placement.md). `saves` plays no
 /// part in the first three; fixed buffers, which upstream does not have, are in place before they start.
 
 /// Walks the schedule; each buffer goes where it fits when it appears: its parent's slot, address 0, above

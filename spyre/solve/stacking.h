@@ -21,11 +21,11 @@ class Stacking {
  public:
   explicit Stacking(const Problem& problem);
 
-  /// The buffers an order must hold: neither barred nor fixed.
-  const std::vector<BufferId>& movable() const { return movable_; }
+  /// The buffers an order must hold: neither ineligible nor fixed.
+  const std::vector<BufferIndex>& movable() const { return movable_; }
 
   /// Stacks in this order; returns the bytes saved.
-  Bytes stack(const std::vector<BufferId>& order);
+  Bytes stack(const std::vector<BufferIndex>& order);
 
   /// The result of the last call.
   const Placement& placement() const { return placement_; }
@@ -33,15 +33,15 @@ class Stacking {
   int64_t work() const { return work_; }
 
  private:
-  std::optional<Bytes> find_offset(BufferId id) const;
-  std::optional<Bytes> partner_base(BufferId id) const;
-  bool clear_of_fixed(BufferId id, Bytes& offset) const;
+  std::optional<Bytes> find_offset(BufferIndex id) const;
+  std::optional<Bytes> partner_base(BufferIndex id) const;
+  bool clear_of_fixed(BufferIndex id, Bytes& offset) const;
 
   const Problem& problem_;
-  std::vector<BufferId> movable_;
-  std::vector<std::vector<BufferId>> neighbours_;  ///< movable buffers that share a step
-  std::vector<std::vector<BufferId>> fixed_;       ///< fixed ones that do, by offset
-  std::vector<std::vector<BufferId>> partners_;    ///< in-place parents and children
+  std::vector<BufferIndex> movable_;
+  std::vector<std::vector<BufferIndex>> neighbours_;  ///< movable buffers that share a step
+  std::vector<std::vector<BufferIndex>> fixed_;       ///< fixed ones that do, by offset
+  std::vector<std::vector<BufferIndex>> partners_;    ///< in-place parents and children
   Placement placement_;
   int64_t work_ = 0;
 };

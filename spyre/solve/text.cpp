@@ -53,7 +53,7 @@ class Line {
 
 /// A buffer whose parents are still names.
 struct NamedParents {
-  BufferId child;
+  BufferIndex child;
   std::vector<std::string> names;
   Line line;
 };
@@ -78,12 +78,12 @@ Status parse_field(std::string_view field, Line& line, Buffer& b, std::optional<
     b.input = true;
   } else if (field == "in_place") {
     parents = split_trimmed(line.word(), ',');
-  } else if (field == "barred") {
-    b.barred = line.rest();
-    if (b.barred.empty()) return line.error("'barred' needs a reason after it");
-  } else if (field == "tensor" || field == "suite") {
+  } else if (field == "ineligible") {
+    b.ineligible = line.rest();
+    if (b.ineligible.empty()) return line.error("'ineligible' needs a reason after it");
+  } else if (field == "tensor" || field == "group") {
     SPYRE_ASSIGN_OR_RETURN(const int64_t number, line.number("a number"));
-    (field == "tensor" ? b.tensor : b.suite) = static_cast<int>(number);
+    (field == "tensor" ? b.tensor : b.group) = static_cast<int>(number);
   } else if (field == "uses") {
     SPYRE_ASSIGN_OR_RETURN(b.uses, line.number("a count of uses"));
   } else if (field == "size" || field == "align" || field == "saves" || field == "at") {
@@ -93,9 +93,10 @@ Status parse_field(std::string_view field, Line& line, Buffer& b, std::optional<
     if (field == "saves") saves = Bytes(bytes);
     if (field == "at") b.fixed = Bytes(bytes);
   } else {
-    return line.error(fmt::format(
-        "found '{}', expected live, size, align, uses, saves, input, in_place, at, tensor, suite or barred",
-        field));
+    return line.error(
+        fmt::format("found '{}', expected live, size, align, uses, saves, input, in_place, at, tensor, group "
+                    "or ineligible",
+                    field));
   }
   return Status();
 }
@@ -103,7 +104,7 @@ Status parse_field(std::string_view field, Line& line, Buffer& b, std::optional<
 Result<Buffer> parse_buffer(Line& line, std::vector<std::string>& parents) {
   Buffer b{.name = std::string(line.word())};
   std::optional<Bytes> saves;
-  while (b.barred.empty()) {
+  while (b.ineligible.empty()) {
     const std::string_view field = line.word();
     if (field.empty()) break;
     SPYRE_TRY(parse_field(field, line, b, saves, parents));
@@ -113,8 +114,8 @@ Result<Buffer> parse_buffer(Line& line, std::vector<std::string>& parents) {
 }
 
 Status resolve_parents(Problem& problem, const std::vector<NamedParents>& pending) {
-  std::unordered_map<std::string_view, BufferId> ids;
-  for (BufferId i = 0; i < std::ssize(problem.buffers); ++i) ids.emplace(problem.buffers[i].name, i);
+  std::unordered_map<std::string_view, BufferIndex> ids;
+  for (BufferIndex i = 0; i < std::ssize(problem.buffers); ++i) ids.emplace(problem.buffers[i].name, i);
   for (const NamedParents& entry : pending) {
     for (const std::string& name : entry.names) {
       const auto found = ids.find(name);
@@ -150,13 +151,13 @@ std::string print_buffer(const Problem& problem, const Buffer& b) {
   if (b.input) out += "  input";
   if (!b.in_place_parents.empty()) {
     std::vector<std::string_view> names;
-    for (const BufferId id : b.in_place_parents) names.push_back(problem.buffers[id].name);
+    for (const BufferIndex id : b.in_place_parents) names.push_back(problem.buffers[id].name);
     out += fmt::format("  in_place {}", fmt::join(names, ","));
   }
   if (b.fixed.has_value()) out += fmt::format("  at {}", b.fixed->count());
   if (b.tensor >= 0) out += fmt::format("  tensor {}", b.tensor);
-  if (b.suite >= 0) out += fmt::format("  suite {}", b.suite);
-  if (!b.barred.empty()) out += "  barred " + b.barred;
+  if (b.group >= 0) out += fmt::format("  group {}", b.group);
+  if (!b.ineligible.empty()) out += "  ineligible " + b.ineligible;
   return out + "\n";
 }
 
@@ -174,7 +175,7 @@ Result<Problem> parse_problem(std::string_view text, std::string_view origin) {
       std::vector<std::string> parents;
       SPYRE_ASSIGN_OR_RETURN(Buffer buffer, parse_buffer(line, parents));
       problem.buffers.push_back(std::move(buffer));
-      const BufferId id = std::ssize(problem.buffers) - 1;
+      const BufferIndex id = std::ssize(problem.buffers) - 1;
       if (!parents.empty()) pending.push_back({id, std::move(parents), line});
     } else {
       return line.error(fmt::format("found '{}', expected 'capacity' or 'buffer'", head));
@@ -219,7 +220,7 @@ Result<Problem> parse_allocation_csv(std::string_view text, std::string_view ori
 
 std::string print_placement(const Problem& problem, const Placement& placement) {
   std::string out;
-  for (BufferId i = 0; i < std::ssize(problem.buffers); ++i) {
+  for (BufferIndex i = 0; i < std::ssize(problem.buffers); ++i) {
     const std::string& name = problem.buffers[i].name;
     out += placement.offset[i].has_value() ? fmt::format("{} at {}\n", name, placement.offset[i]->count())
                                            : fmt::format("{} off chip: {}\n", name, spill_reason(problem, i));

@@ -15,16 +15,16 @@ namespace spyre::solve {
 ///     buffer scores  live 0..3  size 808960  uses 3  saves 2426880
 ///     buffer probs   live 2..5  size 808960  uses 2  saves 1617920  in_place scores
 ///     buffer table   live 0..9  size 4096  align 1  uses 4  saves 12288  input  at 1024
-///     buffer index   live 0..2  size 128  uses 2  saves 256  barred index tensor
+///     buffer index   live 0..2  size 128  uses 2  saves 256  ineligible index tensor
 ///     buffer early   live 0..3  size 256  uses 2  saves 256  tensor 0
-///     buffer late    live 5..9  size 256  uses 3  saves 512  input  tensor 0  suite 0
+///     buffer late    live 5..9  size 256  uses 3  saves 512  input  tensor 0  group 0
 ///
 /// Left out: `align 128`, `uses 1`, and `saves` equal to uses times size. `in_place` lists parents, best
-/// first, with commas, and may name buffers of later lines. `barred` takes the rest of its line.
+/// first, with commas, and may name buffers of later lines. `ineligible` takes the rest of its line.
 Result<Problem> parse_problem(std::string_view text, std::string_view origin);
 std::string print_problem(const Problem& problem);
 
-/// The comma-separated form of public static-allocation suites: a header line `id,lower,upper,size`, then one
+/// The comma-separated form of public static-allocation benchmarks: a header line `id,lower,upper,size`, then one
 /// buffer a line, live on [lower, upper). Each buffer counts one use and saves its size; the file has no
 /// capacity.
 Result<Problem> parse_allocation_csv(std::string_view text, std::string_view origin, Bytes capacity,

@@ -17,7 +17,8 @@ Status validate_one(const Problem& problem, const Buffer& b, std::optional<Bytes
       return wrong(fmt::format("'{}' is fixed at {} but not placed", b.name, b.fixed->count()));
     return Status();
   }
-  if (!b.barred.empty()) return wrong(fmt::format("'{}' is placed but barred: {}", b.name, b.barred));
+  if (!b.ineligible.empty())
+    return wrong(fmt::format("'{}' is placed but ineligible: {}", b.name, b.ineligible));
   if (b.fixed.has_value() && *b.fixed != *offset) {
     return wrong(
         fmt::format("'{}' is fixed at {} but placed at {}", b.name, b.fixed->count(), offset->count()));
@@ -32,7 +33,7 @@ Status validate_one(const Problem& problem, const Buffer& b, std::optional<Bytes
   return Status();
 }
 
-bool declares(const Buffer& child, BufferId parent) {
+bool declares(const Buffer& child, BufferIndex parent) {
   return std::count(child.in_place_parents.begin(), child.in_place_parents.end(), parent) > 0;
 }
 
@@ -48,10 +49,10 @@ Status validate(const Problem& problem, const Placement& placement) {
   }
   for (size_t j = 0; j < buffers.size(); ++j) {
     if (!placement.offset[j].has_value()) continue;
-    for (size_t i = 0; i < buffers.size() && buffers[j].suite >= 0; ++i) {
-      if (buffers[i].suite == buffers[j].suite && !placement.offset[i].has_value()) {
+    for (size_t i = 0; i < buffers.size() && buffers[j].group >= 0; ++i) {
+      if (buffers[i].group == buffers[j].group && !placement.offset[i].has_value()) {
         return wrong(
-            fmt::format("'{}' is placed without '{}' of its suite", buffers[j].name, buffers[i].name));
+            fmt::format("'{}' is placed without '{}' of its group", buffers[j].name, buffers[i].name));
       }
     }
     for (size_t i = 0; i < j; ++i) {
@@ -61,7 +62,7 @@ Status validate(const Problem& problem, const Placement& placement) {
       const bool share_step = a.live.begin < b.live.end && b.live.begin < a.live.end;
       const bool share_byte = at_a < at_b + b.size && at_b < at_a + a.size;
       const bool in_place = at_a == at_b && (declares(a, j) || declares(b, i));
-      if (share_step && a.tensor >= 0 && a.tensor == b.tensor && (a.suite < 0 || a.suite != b.suite)) {
+      if (share_step && a.tensor >= 0 && a.tensor == b.tensor && (a.group < 0 || a.group != b.group)) {
         return wrong(fmt::format("'{}' and '{}' are placed, but alternatives", a.name, b.name));
       }
       if (share_step && share_byte && !in_place) {

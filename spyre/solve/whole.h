@@ -10,7 +10,7 @@
 namespace spyre::solve {
 
 /// The set of greatest value that every section has room for: buffers stay whole, but may lie in pieces. It
-/// holds no alternatives, but perhaps a part of a suite.
+/// holds no alternatives, but perhaps a part of a group.
 ///
 /// A tighter bound than the fluid one, found by walking the sections with a table of all subsets of the open
 /// items live there:

@@ -11,6 +11,7 @@
 #include <random>
 #include <set>
 
+#include "spyre/base/json.h"
 #include "spyre/codegen/superdsc/bundle.h"
 #include "spyre/device/exec/executor.h"
 #include "spyre/device/exec/test_memory.h"

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 
+#include "spyre/base/json.h"
 #include "tests/checker/checked_bundle.h"
 
 namespace spyre {

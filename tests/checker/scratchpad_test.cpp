@@ -1,3 +1,4 @@
+#include "spyre/base/json.h"
 #include "spyre/driver/compile.h"
 #include "spyre/opspec/lower.h"
 #include "tests/checker/checked_bundle.h"

@@ -702,8 +702,8 @@ def test_a_refusal_is_counted_with_its_reason():
             assert (x + 1).tolist() == [8, 9, 10]
     entry = torch.spyre.metrics()["fallbacks"]["aten::add.Tensor"]
     assert entry["calls"] == 2
-    assert entry["reasons"] == {"the card computes no Char": 2}
-    with pytest.raises(RuntimeError, match="the card computes no Char"):
+    assert entry["reasons"] == {"the card computes no int8": 2}
+    with pytest.raises(RuntimeError, match="the card computes no int8"):
         x + 1
 
 

@@ -273,3 +273,60 @@ def test_a_slice_written_in_place_is_not_copied_onto_itself():
     x[10:16] *= 2
     on_card[10:16] *= 2
     assert torch.equal(on_card.cpu(), x)
+
+
+def test_unknown_settings_are_said_once_when_a_device_is_used_with_the_nearest_name():
+    code = """
+import sys, torch
+print("imported", file=sys.stderr)
+torch.ones(3, device="spyre").add(1).cpu()
+torch.ones(3, device="spyre:0").sum().cpu()
+"""
+    environment = {**os.environ, "SPYRE_EXECUTER": "fast", "SPYRE_CHEKER": "1"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=environment)
+    assert done.returncode == 0, done.stderr
+    before, after = done.stderr.split("imported")
+    said = "the environment sets what is no setting of Spyre: SPYRE_CHEKER (nearest: SPYRE_CHECKER), "
+    assert "SPYRE_CHEKER" not in before
+    assert after.count(said + "SPYRE_EXECUTER (nearest: SPYRE_EXECUTOR)") == 1
+
+
+class TestRefusalsOfTheCompiler:
+    GRAPH = """graph g {
+      input x : float16[4, 64]
+      buffer y : float16[4, 64]
+      node y (p0: 4, p1: 64) aten="aten.what" at="model.py:7" {
+        v0 = load x[64*p0 + p1]
+        v1 = what v0
+        store y[64*p0 + p1] v1
+      }
+      return y
+    }
+    """
+
+    def test_know_their_node(self):
+        from torch_spyre import _C
+
+        with pytest.raises(_C.CompileError, match="note it comes from aten.what") as refused:
+            _C.compile_graph(self.GRAPH)
+        error = refused.value
+        assert (error.kind, error.node, error.aten, error.source) == ("unsupported", "y", "aten.what", "model.py:7")
+
+    def test_of_text_have_the_node_too(self):
+        from torch_spyre import _C
+
+        with pytest.raises(_C.CompileError, match="is not an element type of the card") as refused:
+            _C.compile_graph(self.GRAPH.replace("buffer y : float16", "buffer y : float64"))
+        assert refused.value.kind == "parse error" and refused.value.node == "y"
+
+
+def test_compile_options_are_values_checked_by_the_table():
+    from torch_spyre import _C
+
+    options = _C.CompileOptions(sencores=4, lx_planning=False, layout_solver="greedy", dxp_lx_frac_avail=1)
+    assert (options.cores, options.lx_planning, options.solver) == (4, False, "greedy")
+    assert "SENCORES" not in os.environ
+    with pytest.raises(RuntimeError, match="SENCORES='33' is not allowed: expected 1 to 32"):
+        _C.CompileOptions(sencores=33)
+    with pytest.raises(TypeError, match="has no option 'sencore'"):
+        _C.CompileOptions(sencore=4)

@@ -1,4 +1,4 @@
-"""SpyreTensorLayout: every worked row of the reference, and its behaviour as a Python value."""
+"""SpyreTensorLayout: every layout that upstream publishes, and its behaviour as a Python value."""
 
 import copy
 import pickle

@@ -62,7 +62,7 @@ _REDUCTIONS = ("sum", "mean", "max", "min", "prod", "dot", "exx2", "any", "argma
 def refused(graph: "Graph") -> tuple[str, str] | None:
     """The first node the card could not run, and its operation."""
     for node in graph.nodes:
-        for line in node.body:
+        for line in node.body if isinstance(node, Node) else ():
             op = line.split("=", 1)[1].split()[0] if "=" in line else "store"
             kind = op.removeprefix("reduce.")
             if op.startswith("reduce."):
@@ -91,6 +91,7 @@ class Buffer:
     stride: list[int]
     is_input: bool
     layout: str | None = None
+    offset: int = 0
 
 
 @dataclass
@@ -102,10 +103,20 @@ class Node:
 
 
 @dataclass
+class Call:
+    """A PyTorch operator kept whole: what it means PyTorch knows."""
+
+    name: str
+    operator: str
+    arguments: str
+    results: str
+
+
+@dataclass
 class Graph:
     name: str
     buffers: dict[str, Buffer] = field(default_factory=dict)
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[Node | Call] = field(default_factory=list)
     results: list[str] = field(default_factory=list)
 
     @property
@@ -132,19 +143,24 @@ def parse(text: str) -> Graph:
         elif line.startswith(("input ", "buffer ")):
             match = re.fullmatch(
                 r"(input|buffer) (\w+) : (\w+)\[([^\]]*)\] stride=\[([^\]]*)\]"
-                r"(?: offset=\d+)?(?: storage=\d+)?(?: layout=(\(.*\)))?",
+                r"(?: offset=(\d+))?(?: storage=\d+)?(?: layout=(\(.*\)))?",
                 line,
             )
             assert match, f"cannot read {line!r}"
-            kind, name, dtype, size, stride, layout = match.groups()
+            kind, name, dtype, size, stride, offset, layout = match.groups()
             assert name not in graph.buffers, f"{name} is declared twice"
-            graph.buffers[name] = Buffer(name, _TYPES[dtype], _numbers(size), _numbers(stride), kind == "input", layout)
+            numbers = _numbers(size), _numbers(stride)
+            graph.buffers[name] = Buffer(name, _TYPES[dtype], *numbers, kind == "input", layout, int(offset or 0))
         elif line.startswith("node "):
             match = re.match(r"node (\w+) \(([^;)]*)(?:;([^)]*))?\)", line)
             assert match and line.endswith("{"), f"cannot read {line!r}"
             name, loops, reduced = match.groups()
             node = Node(name, _loops(loops), _loops(reduced or ""))
             graph.nodes.append(node)
+        elif line.startswith("call "):
+            match = re.match(r"call (\w+) ([\w.]+)\((.*)\) -> \(([^()]*)\)", line)
+            assert match, f"cannot read {line!r}"
+            graph.nodes.append(Call(*match.groups()))
         elif line.startswith("return"):
             graph.results = [name.strip() for name in line[len("return") :].split(",") if name.strip()]
         elif line == "}":
@@ -281,6 +297,55 @@ def _run_node(graph: Graph, node: Node, memory: dict[str, torch.Tensor]) -> None
                 values[target] = _pointwise(op, args, attributes)
 
 
+def _items(text: str) -> list[str]:
+    """What stands between the commas outside of any bracket."""
+    items, depth, start = [], 0, 0
+    for i, c in enumerate(text):
+        depth += (c in "[{(") - (c in "]})")
+        if c == "," and depth == 0:
+            items.append(text[start:i].strip())
+            start = i + 1
+    return [*items, text[start:].strip()] if text.strip() else []
+
+
+def _view(graph: Graph, text: str, memory: dict[str, torch.Tensor]) -> torch.Tensor:
+    pattern = r"(\w+)(?: : \[([^\]]*)\])?(?: stride=\[([^\]]*)\])?(?: offset=(\d+))?"
+    name, size, stride, offset = re.fullmatch(pattern, text).groups()
+    buffer = graph.buffers[name]
+    size = buffer.size if size is None else _numbers(size)
+    stride = buffer.stride if stride is None else _numbers(stride)
+    return memory[name].as_strided(size, stride, buffer.offset if offset is None else int(offset))
+
+
+def _argument(graph: Graph, text: str, memory: dict[str, torch.Tensor]):
+    words = {"none": None, "true": True, "false": False, "inf": float("inf"), "-inf": -float("inf")}
+    if text in words:
+        return words[text]
+    if text[0] in "[{":
+        return [_argument(graph, item, memory) for item in _items(text[1:-1])]
+    if text[0] == "'":
+        return text[1:-1]
+    if text.startswith("dtype("):
+        return _TYPES[text[len("dtype(") : -1]]
+    if re.match(r"-?\d", text):
+        return float(text) if re.search(r"[.e]", text) else int(text)
+    return _view(graph, text, memory)
+
+
+def _run_call(graph: Graph, call: Call, memory: dict[str, torch.Tensor]) -> None:
+    """In float32, rounded where it is stored, as in nodes."""
+    namespace, packet, overload = call.operator.split(".")
+    operator = getattr(getattr(getattr(torch.ops, namespace), packet), overload)
+    given = [_argument(graph, text, memory) for text in _items(call.arguments)]
+    schema = operator._schema.arguments
+    options = {a.name: value for a, value in zip(schema, given, strict=True) if a.kwarg_only}
+    found = operator(*(value for a, value in zip(schema, given, strict=True) if not a.kwarg_only), **options)
+    results = _items(call.results)
+    for text, value in zip(results, [found] if len(results) == 1 else found, strict=True):
+        if text != "none":
+            _view(graph, text, memory).copy_(_round(value, graph.buffers[text.split(" ")[0]].dtype))
+
+
 def _store(buffer: Buffer, memory: dict, name: str, where: torch.Tensor, value: torch.Tensor) -> None:
     target = memory[name]
     if value.is_complex() != target.is_complex():  # the two moments of a row travel as one number
@@ -305,7 +370,7 @@ def evaluate(graph: Graph, memory: dict[str, torch.Tensor]) -> None:
                 dtype
             )
     for node in graph.nodes:
-        _run_node(graph, node, memory)
+        (_run_node if isinstance(node, Node) else _run_call)(graph, node, memory)
 
 
 class EvaluatedKernel:

@@ -1,5 +1,6 @@
 """Private places of Dynamo and Inductor that torch_spyre changes or leans on: these fail when one moves under us."""
 
+import contextlib
 import inspect
 import subprocess
 import sys
@@ -40,6 +41,17 @@ def test_loops_are_realized_by_asking_has_large_inner_fn():
 
 def test_a_forced_fallback_is_asked_for_each_node():
     assert "fallback_node_due_to_unsupported_type(n)" in inspect.getsource(graph.GraphLowering.run_node)
+
+
+def test_statistics_of_norms_have_the_type_of_the_input():
+    from torch._subclasses import FakeTensorMode
+    from torch_spyre._patches import sixteen_bits_stay
+
+    for context in (contextlib.nullcontext(), sixteen_bits_stay()):
+        with context, FakeTensorMode():
+            x = torch.empty(4, 64, dtype=torch.float16, device="spyre")
+            assert {t.dtype for t in torch.native_layer_norm(x, [64], None, None, 1e-5)} == {torch.float16}
+            assert {t.dtype for t in torch.ops.aten._fused_rms_norm(x, [64], None, None)} == {torch.float16}
 
 
 def test_joint_patterns_are_a_list_that_can_be_emptied():

@@ -7,6 +7,7 @@
 
 #include <random>
 
+#include "spyre/base/json.h"
 #include "spyre/codegen/superdsc/save_bundle.h"
 #include "spyre/device/exec/interpreter.h"
 #include "spyre/device/exec/test_memory.h"

@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "spyre/base/json.h"
 #include "spyre/passes/cut_bundles.h"
 #include "tests/lx/card_run.h"
 
@@ -19,7 +20,8 @@ CompiledGraph compiled(const std::string& name, CompileOptions options) {
 }
 
 CompileOptions cut(int64_t operations, bool across_bundles) {
-  return {.bundle_ops = operations, .scratchpad = {.across_bundles = across_bundles}};
+  return {.bundle_ops = operations,
+          .scratchpad = {.moves = lx::MoveSet::all().where(lx::Move::kCrossBundles, across_bundles)}};
 }
 
 constexpr ExecuteOptions kChecked{.check = true};

@@ -1,15 +1,17 @@
 #include <gtest/gtest.h>
 
-#include "spyre/passes/scratchpad/test_programs.h"
+#include "spyre/lx/plan_cost.h"
+#include "spyre/lx/test_programs.h"
 #include "spyre/solve/solver.h"
 #include "tests/lx/planned_run.h"
 
-// Tensors that rest, in a scratchpad too small for all of them: evicted and fetched again, or spared that by
+// Tensors with idle gaps, in a scratchpad too small for all of them: evicted and fetched again, or spared that by
 // another order. Traffic is what the card counts while it runs.
 namespace spyre {
 namespace {
 
 constexpr int64_t kTensor = 64 * 128;
+const lx::PlannerOptions kNoEviction{.moves = lx::MoveSet::all().without({lx::Move::kEvict})};
 
 struct Case {
   const char* name;
@@ -20,8 +22,8 @@ struct Case {
 };
 
 std::vector<Case> cases() {
-  return {{"rests_once", test::rests_once(), 1, 4 + 7, 3 + 7, 2 + 7},
-          {"made_and_rests", test::made_and_rests(), 1, 5 + 8, 4 + 8, 2 + 8},
+  return {{"idle_once", test::idle_once(), 1, 4 + 7, 3 + 7, 2 + 7},
+          {"made_then_idle", test::made_then_idle(), 1, 5 + 8, 4 + 8, 2 + 8},
           {"takes_turns", test::takes_turns(), 3, 11 + 21, 7 + 21, 5 + 21}};
 }
 
@@ -41,7 +43,7 @@ int64_t tensors(const lx_test::Executed& run) {
 
 TEST(Eviction, MovesLessThanKeepingAndAnotherOrderLess) {
   for (const Case& c : cases()) {
-    EXPECT_EQ(tensors(executed(c, {.reorder = false, .scratchpad = {.evictions = false}})), c.kept) << c.name;
+    EXPECT_EQ(tensors(executed(c, {.reorder = false, .scratchpad = kNoEviction})), c.kept) << c.name;
     EXPECT_EQ(tensors(executed(c, {.reorder = false})), c.evicted) << c.name;
     EXPECT_EQ(tensors(executed(c, {})), c.reordered) << c.name;
   }
@@ -53,7 +55,7 @@ TEST(Eviction, ChangesNoBitWithAnySolver) {
       const lx_test::Executed off = executed(c, {.lx_planning = false}, cores);
       for (const solve::SolverRow& solver : solve::all_solvers()) {
         for (const bool reorder : {false, true}) {
-          const ScratchpadOptions scratchpad{.solver = std::string(solver.name)};
+          const lx::PlannerOptions scratchpad{.solver = std::string(solver.name)};
           EXPECT_EQ(executed(c, {.reorder = reorder, .scratchpad = scratchpad}, cores).outputs, off.outputs)
               << c.name << " on " << cores << " cores, " << solver.name;
         }
@@ -69,7 +71,8 @@ TEST(Eviction, NeverMovesMoreThanPlansWithoutIt) {
   for (const int64_t capacity : {2048, 4096, 10240, 24576}) {
     const auto moved = [&](bool evictions, bool reorder, const char* solver) {
       CompileOptions options{.co_optimize = false, .reorder = reorder};
-      options.scratchpad = {.capacity = Bytes(capacity), .solver = solver, .evictions = evictions};
+      options.scratchpad = {.capacity = Bytes(capacity), .solver = solver};
+      if (!evictions) options.scratchpad.moves = kNoEviction.moves;
       const CompiledGraph compiled = compile(graph, options).value();
       const lx_test::Executed run = lx_test::run(compiled);
       for (const exec::Finding& finding : run.findings) {
@@ -77,7 +80,7 @@ TEST(Eviction, NeverMovesMoreThanPlansWithoutIt) {
                       << solver << ", " << capacity << " bytes, evictions " << evictions << ", reorder "
                       << reorder;
       }
-      const PlanCost cost = cost_of(compiled.graph).value();
+      const lx::PlanCost cost = lx::cost_of(compiled.graph).value();
       EXPECT_EQ((cost.read + cost.written).count(), run.traffic.hbm_read + run.traffic.hbm_written);
       return run.traffic.hbm_read + run.traffic.hbm_written;
     };

@@ -46,7 +46,7 @@ TEST_P(PlansAgree, BitForBitWithEverySolverInASmallScratchpad) {
   if (cores != 4) return;
   const Executed off = executed({.lx_planning = false});
   for (const solve::SolverRow& solver : solve::all_solvers()) {
-    const ScratchpadOptions small{.capacity = Bytes(24 << 10), .solver = std::string(solver.name)};
+    const lx::PlannerOptions small{.capacity = Bytes(24 << 10), .solver = std::string(solver.name)};
     EXPECT_EQ(executed({.scratchpad = small}).outputs, off.outputs) << solver.name;
   }
 }

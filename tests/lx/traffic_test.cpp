@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
+#include "spyre/base/json.h"
 #include "spyre/device/exec/count_run.h"
+#include "spyre/lx/compulsory.h"
+#include "spyre/lx/plan_cost.h"
 #include "tests/lx/planned_run.h"
 
 // Device memory traffic of what the card executes, by its own counters.
@@ -35,7 +38,8 @@ TEST_F(SoftmaxStages, TwoReductionsInLx) {
 }
 
 TEST_F(SoftmaxStages, ThreeIntermediatesInLx) {
-  EXPECT_EQ(elements({.cores = 1, .scratchpad = {.clone_inputs = false}}), 3 * M * N);
+  EXPECT_EQ(elements({.cores = 1, .scratchpad = {.moves = lx::MoveSet::all().without({lx::Move::kCopyIn})}}),
+            3 * M * N);
 }
 
 TEST_F(SoftmaxStages, FourTheInputTooByDefault) {
@@ -68,7 +72,7 @@ TEST(PlanCost, CountsTheBytesTheCardCounts) {
       for (const CompileOptions& options :
            {CompileOptions{.lx_planning = false}, CompileOptions{}, CompileOptions{.keep_sums = false}}) {
         const CompiledGraph compiled = compile(lx_test::graph_at(path), options).value();
-        const PlanCost cost = cost_of(compiled.graph).value();
+        const lx::PlanCost cost = lx::cost_of(compiled.graph).value();
         const exec::Traffic traffic = traffic_of(compiled);
         EXPECT_EQ(cost.read.count(), traffic.hbm_read) << path;
         EXPECT_EQ(cost.written.count(), traffic.hbm_written) << path;
@@ -94,7 +98,7 @@ TEST(Layers, MoveLittleMoreThanTheyMust) {
     for (const bool keep_sums : {true, false}) {
       const CompiledGraph compiled = compile(graph, {.keep_sums = keep_sums}).value();
       const exec::Traffic traffic = traffic_of(compiled);
-      const auto least = static_cast<double>(compulsory_bytes(compiled.graph).value().count());
+      const auto least = static_cast<double>(lx::compulsory_bytes(compiled.graph).value().count());
       EXPECT_LE(static_cast<double>(traffic.hbm_read + traffic.hbm_written) / least,
                 keep_sums ? bound.kept : bound.free)
           << bound.name;

@@ -69,3 +69,17 @@ def test_text(path):
     else:
         assert done.returncode == 0, done.stderr
         check(checks, [squeeze(line) for line in done.stdout.splitlines()])
+
+
+def passes() -> list[str]:
+    """The passes that `spyre-opt --help` lists."""
+    listed = subprocess.run([tools() / "spyre-opt", "--help"], capture_output=True, text=True, timeout=60).stdout
+    return re.findall(r"^  ([a-z-]+)  +\S", listed.split("Passes, in the order they run:")[1], re.M)
+
+
+def test_every_pass_has_a_source_and_a_text_test_of_its_name():
+    stems = [name.replace("-", "_") for name in passes()]
+    assert "assign_layouts" in stems and len(stems) > 10
+    for stem in stems:
+        assert len(list((ROOT / "spyre" / "passes").rglob(f"{stem}.cpp"))) == 1, stem
+        assert (HERE / "passes" / f"{stem}.ir").exists(), stem

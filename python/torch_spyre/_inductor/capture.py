@@ -6,12 +6,14 @@ that know nothing of sticks. The text is defined in ``spyre/graph``:
     graph fused_add {
       input arg0_1 : float16[4, 100] stride=[100, 1] layout=([2, 4, 64], [64, 100, 1], SEN169_FP16, STANDARD)
       buffer buf0 : float16[4, 100] stride=[100, 1]
+      buffer buf1 : float16[4, 100] stride=[100, 1]
       node buf0 (p0: 4, p1: 100) aten="aten.add.Tensor" at="model.py:12" {
         v0 = load arg0_1[p1 + 100*p0]
         v1 = add v0 v0
         store buf0[p1 + 100*p0] v1
       }
-      return buf0
+      call buf1 aten._softmax.default(buf0, 1, false) -> (buf1) at="model.py:13"
+      return buf1
     }
 """
 
@@ -28,6 +30,8 @@ from torch._inductor import ir
 from torch._inductor.ops_handler import DefaultHandler
 from torch._inductor.virtualized import V
 
+from torch_spyre._inductor import calls
+from torch_spyre._inductor.calls import dtype_name
 from torch_spyre._inductor.errors import SpyreUnsupportedError
 from torch_spyre._inductor.index_text import write_index
 
@@ -38,10 +42,6 @@ LOGICAL = frozenset({"logical_and", "logical_or", "logical_not", "logical_xor"})
 def static_int(expr) -> int:
     """The value of a size or stride; a symbolic one is guarded to the value of this compilation."""
     return V.graph.sizevars.guard_int(expr)
-
-
-def dtype_name(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
 
 
 def layout_text(layout) -> str:
@@ -107,7 +107,6 @@ class BodyRecorder(DefaultHandler):
         self.reads: list[str] = []
         self.writes: list[str] = []
         self.indirect: dict[sympy.Symbol, str] = {}
-        self.attributes: dict[str, float] = {}
         self._names: dict[str, str] = {}
 
     def _value(self, text: str, dtype: torch.dtype) -> str:
@@ -224,13 +223,7 @@ class BodyRecorder(DefaultHandler):
         if any(isinstance(v, (tuple, list)) for v in values):
             raise SpyreUnsupportedError(f"a reduction of tuples ({reduction_type})")
         operands = " ".join(self._operand(v, values) for v in values)
-        wider = reduction_type == "dot" and self.types[operands.split()[0]] != dtype
-        kind = f" : {dtype_name(dtype)}" if wider else ""
-        return self._value(f"reduce.{reduction_type} {operands}{kind}{self._attribute_text()}", dtype)
-
-    def _attribute_text(self, attributes: dict[str, float] | None = None) -> str:
-        attributes = self.attributes if attributes is None else attributes
-        return " {" + ", ".join(f"{k}: {v!r}" for k, v in attributes.items()) + "}" if attributes else ""
+        return self._value(f"reduce.{reduction_type} {operands}", dtype)
 
     def _operand(self, arg, others: Sequence) -> str:
         if isinstance(arg, str):
@@ -260,7 +253,8 @@ class BodyRecorder(DefaultHandler):
             dtype = values[0]
             for kind in values[1:]:
                 dtype = torch.promote_types(dtype, kind)
-        return self._value(" ".join([name, *operands]) + self._attribute_text(attributes), dtype)
+        options = " {" + ", ".join(f"{k}: {v!r}" for k, v in attributes.items()) + "}" if attributes else ""
+        return self._value(" ".join([name, *operands]) + options, dtype)
 
 
 def wrapper_text(expr) -> str:
@@ -292,7 +286,6 @@ def trace_body(buffer: ir.ComputedBuffer, recorder: BodyRecorder) -> tuple[list[
         raise SpyreUnsupportedError(f"a loop of the kind {type(data).__name__}", buffer.get_name())
     outer = [static_int(s) for s in data.get_pointwise_size()]
     reduced = [static_int(s) for s in data.get_reduction_size()]
-    recorder.attributes = dict(getattr(data, "op_info", None) or {})
     groups = [_symbols("p", outer)]
     if isinstance(data, ir.Reduction):
         groups.append(_symbols("r", reduced))
@@ -314,10 +307,12 @@ def _symbols(prefix: str, extents: list[int]) -> list[sympy.Expr]:
 def fx_node(buffer: ir.Buffer):
     """The FX node a buffer was made for. A view may be what made Inductor realize it, never what computes it; and what
     takes one of several results is not what makes them."""
+    if (call := calls.call_of(buffer)) is not None:
+        return call.node
     node = buffer.get_origin_node()
     if node is None:
-        calls = [n for n in buffer.get_origins() if n.op == "call_function"]
-        node = next((n for n in calls if not _is_view(n)), calls[0] if calls else None)
+        origins = [n for n in buffer.get_origins() if n.op == "call_function"]
+        node = next((n for n in origins if not _is_view(n)), origins[0] if origins else None)
     while node is not None and node.target is operator.getitem:
         node = node.args[0]
     return node
@@ -357,21 +352,47 @@ def _loop_text(prefix: str, extents: list[int]) -> str:
 
 
 def node_text(buffer: ir.ComputedBuffer, recorder: BodyRecorder) -> list[str]:
-    from torch_spyre._inductor import hints
-
     outer, reduced = trace_body(buffer, recorder)
     loops = _loop_text("p", outer) + (f"; {_loop_text('r', reduced)}" if reduced else "")
     head = f"node {buffer.get_name()} ({loops})"
     node = fx_node(buffer)
     if node is not None:
-        head += f' aten="{node.target}"'
-        line = _source_line(node)
-        if line:
-            head += f' at="{line}"'
-        splits = hints.splits_of(node, len(outer), len(reduced))
-        if splits:
-            head += " hint={" + ", ".join(f"{loop}: {count}" for loop, count in splits.items()) + "}"
+        head += f' aten="{node.target}"' + _origin_text(node, len(outer), len(reduced))
     return [f"  {head} {{", *(f"    {line}" for line in recorder.lines), "  }"]
+
+
+def _origin_text(node, outer: int, reduced: int) -> str:
+    from torch_spyre._inductor import hints
+
+    line = _source_line(node)
+    splits = hints.splits_of(node, outer, reduced)
+    text = f' at="{line}"' if line else ""
+    return text + (" hint={" + ", ".join(f"{loop}: {n}" for loop, n in splits.items()) + "}" if splits else "")
+
+
+def _view_text(tensor: ir.IRNode, place: Callable[[str], Place]) -> str:
+    """Elements of a declared buffer, by what differs from its own size, stride and offset."""
+    layout, there = tensor.get_layout(), place(tensor.get_name())
+    first = layout.make_indexer()([sympy.Integer(0)] * len(tensor.get_size()))
+    base = V.graph.graph_inputs.get(there.base) or V.graph.get_buffer(there.base)
+    size, stride, own_size, own_stride = (
+        [static_int(n) for n in numbers]
+        for numbers in (tensor.get_size(), layout.stride, base.get_size(), base.get_stride())
+    )
+    offset, own_offset = there.offset + static_int(first), place(there.base).offset
+    text = there.base
+    text += f" : {size}" if (size, stride, offset) != (own_size, own_stride, own_offset) else ""
+    text += f" stride={stride}" if stride != own_stride else ""
+    return text + (f" offset={offset}" if offset != own_offset else "")
+
+
+def call_text(call: calls.Call, place: Callable[[str], Place]) -> str:
+    def view(tensor) -> str:
+        return _view_text(tensor, place)
+
+    first = call.made()[0]
+    line = calls.call_text(first.get_name(), call.operator, call.arguments, call.results, view, view)
+    return f"  {line}{_origin_text(call.node, len(first.get_size()), 0)}"
 
 
 def _declaration(kind: str, name: str, layout=None, offset: int = 0, storage: int = 0) -> str:
@@ -415,11 +436,21 @@ def capture_region(
     read: dict[str, None] = {}
     written: dict[str, None] = {}
     scalars = LaunchScalars()
+    whole: list[calls.Call] = []
     for buffer in buffers:
-        recorder = BodyRecorder(place, dtype_of, not _counts_from_the_start(buffer), scalars)
-        nodes += node_text(buffer, recorder)
-        read.update(dict.fromkeys(r for r in recorder.reads if r not in written))
-        written.update(dict.fromkeys(recorder.writes))
+        if (call := calls.call_of(buffer)) is not None:
+            if call in whole:  # its line is written with its first result
+                continue
+            whole.append(call)
+            nodes.append(call_text(call, place))
+            reads = [place(operand.get_name()).base for operand in call.operands()]
+            writes = [place(result.get_name()).base for result in call.made()]
+        else:
+            recorder = BodyRecorder(place, dtype_of, not _counts_from_the_start(buffer), scalars)
+            nodes += node_text(buffer, recorder)
+            reads, writes = recorder.reads, recorder.writes
+        read.update(dict.fromkeys(r for r in reads if r not in written))
+        written.update(dict.fromkeys(writes))
     made = [w for w in written if w not in existing and w not in V.graph.graph_inputs]
     inputs = list(dict.fromkeys(b for b in (*read, *written) if b not in made))
     outputs = [m for m in made if m in needed]

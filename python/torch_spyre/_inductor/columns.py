@@ -14,22 +14,20 @@ def row_numbers(n: int, device):
     return rows.clone(memory_format=torch.contiguous_format).to(torch.float32).amax(-1, keepdim=True)
 
 
-def positions(n: int, device, dtype=torch.float32):
-    """0, 1, 2, ... as float32, in the order that elements of a stick have when they come from, or become, ``dtype``:
-    what is widened from 16 bits, or will be narrowed to them, lies in another order than what has always had 32."""
-    narrow = dtype in (torch.bool, torch.float16, torch.bfloat16)
-    return torch.arange(n, dtype=torch.float16 if narrow else torch.float32, device=device).to(torch.float32)
+def positions(n: int, device):
+    """0, 1, 2, ... as float32."""
+    return torch.arange(n, dtype=torch.float32, device=device)
 
 
-def _diagonal(n: int, device, dtype):
-    return row_numbers(n, device) == positions(n, device, dtype)
+def _diagonal(n: int, device):
+    return row_numbers(n, device) == positions(n, device)
 
 
 def as_column(x):
     """[..., n] -> [..., n, 1]"""
-    return torch.where(_diagonal(x.shape[-1], x.device, torch.float32), x.unsqueeze(-2), 0.0).sum(-1, keepdim=True)
+    return torch.where(_diagonal(x.shape[-1], x.device), x.unsqueeze(-2), 0.0).sum(-1, keepdim=True)
 
 
-def as_row(column, dtype=torch.float32):
-    """[..., n, 1] -> [..., n], in the order of what becomes ``dtype``."""
-    return torch.where(_diagonal(column.shape[-2], column.device, dtype), column, 0.0).sum(-2)
+def as_row(column):
+    """[..., n, 1] -> [..., n]"""
+    return torch.where(_diagonal(column.shape[-2], column.device), column, 0.0).sum(-2)

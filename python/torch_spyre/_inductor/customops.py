@@ -1,7 +1,7 @@
 """Operators of the namespace ``spyre::`` that the compiler alone knows; those for scripts are in glue/spyre_ops.cpp.
 
 Each has a meaning on any device (used when the compiler refuses it, and as its definition), a shape function, and a
-lowering in ``lowering.py``. The two moments of a row (``exx2``) exist only on the card.
+lowering in ``lowering.py``.
 """
 
 import torch
@@ -42,12 +42,6 @@ def _wide_matmul(x, y):
 
 
 _define("batched_matmul_wide(Tensor x, Tensor y) -> Tensor", _wide_matmul_shape, _wide_matmul)
-_define("exx2(Tensor x) -> Tensor", lambda x: x.new_empty(*x.shape[:-1], 1))
-_define("layernormscale(Tensor moments, float eps) -> Tensor", lambda moments, eps: torch.empty_like(moments))
-_define(
-    "layernormnorm(Tensor x, Tensor moments, Tensor scale, Tensor weight, Tensor bias) -> Tensor",
-    lambda x, moments, scale, weight, bias: x.new_empty(x.shape),
-)
 
 
 def _causal_mask(rows: int, columns: int, dtype, device):

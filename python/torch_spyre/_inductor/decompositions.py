@@ -24,20 +24,10 @@ from torch_spyre._inductor import (
 
 aten = torch.ops.aten
 
-# Lowered as they are: the card has them, or the graph passes want to see them.
+# Lowered as they are, besides those kept whole (calls.py).
 _KEPT = (
-    aten.addmm,
-    aten.baddbmm,
-    aten.bmm,
     aten.cat,  # PyTorch's form of a tensor beside itself has other strides than the operator
-    aten.clamp,
-    aten.clamp_max,
-    aten.clamp_min,
-    aten.gelu,
     aten.index_select,  # on the CPU it would be one that counts from the end
-    aten.mm,
-    aten.silu,
-    aten.softplus,
 )
 
 _ours: dict = {}
@@ -88,14 +78,31 @@ def _table() -> dict:
     from torch._inductor.decomposition import select_decomp_table
 
     import torch_spyre._inductor.customops  # noqa: F401
+    from torch_spyre._inductor import calls
 
     table = dict(select_decomp_table())
     for packet in _KEPT:
         for overload in packet.overloads():
             table.pop(getattr(packet, overload), None)
+    for op in calls.operators():
+        if op in table:
+            table[op] = _unless_whole(op, table[op])
     for op, form in _ours.items():
         table[op] = _or_pytorchs(form, table.get(op, _PYTORCHS.get(op)))
     return table
+
+
+def _unless_whole(op, pytorchs):
+    """Operators whose form takes the call stay, on the card; beside it, and else, they are what they always were."""
+    from torch_spyre._inductor import calls
+
+    @functools.wraps(pytorchs)
+    def apart(*args, **kwargs):
+        tensors = (a for a in torch.utils._pytree.tree_leaves((args, kwargs)) if isinstance(a, torch.Tensor))
+        whole = any(map(_on_card, tensors)) and calls.takes(op, args, kwargs)
+        return NotImplemented if whole else pytorchs(*args, **kwargs)
+
+    return apart
 
 
 def _or_pytorchs(form, pytorchs):
@@ -140,29 +147,6 @@ def all_of_fp8(x, *args, **kwargs):
     return NotImplemented if wider is None else torch.all(wider, *args, **kwargs)
 
 
-@_form(aten.native_layer_norm.default)
-def native_layer_norm(x, normalized_shape, weight, bias, eps):
-    dims = list(range(x.dim() - len(normalized_shape), x.dim()))
-    rows = wide(x)
-    mean = rows.mean(dims, keepdim=True)
-    centred = rows - mean
-    if _on_card(x) and len(dims) == 1 and x.shape[-1] > 1:
-        out, rstd = _norm_of_rows(centred, weight, bias, eps)
-    else:
-        out, rstd = _norm_in_steps(centred, dims, weight, bias, eps)
-    return out.to(x.dtype), mean.to(x.dtype), rstd.to(x.dtype)
-
-
-def _norm_of_rows(centred, weight, bias, eps):
-    """By the card's own operations. They take a mean off again: what rounding the first one left."""
-    width, like = centred.shape[-1:], dict(dtype=centred.dtype, device=centred.device)
-    weight = torch.ones(width, **like) if weight is None else wide(weight)
-    bias = torch.zeros(width, **like) if bias is None else wide(bias)
-    moments = torch.ops.spyre.exx2(centred)
-    rstd = torch.ops.spyre.layernormscale(moments, eps)
-    return torch.ops.spyre.layernormnorm(centred, moments, rstd, weight, bias), rstd
-
-
 def _at_least_held(eps, dtype):
     """An eps that the dtype would hold as zero is the smallest it holds; a negative one is the caller's business."""
     return max(eps, _SMALLEST.get(dtype, 0.0)) if eps >= 0 else eps
@@ -170,14 +154,6 @@ def _at_least_held(eps, dtype):
 
 def _centred(rows, dims):
     return rows - rows.mean(dims, keepdim=True)
-
-
-def _norm_in_steps(centred, dims, weight, bias, eps):
-    centred = _centred(centred, dims)
-    rstd = torch.rsqrt(centred.square().mean(dims, keepdim=True) + eps)
-    out = centred * rstd
-    out = out if weight is None else out * wide(weight)
-    return (out if bias is None else out + wide(bias)), rstd
 
 
 @_form(aten.native_layer_norm_backward.default)
@@ -199,17 +175,6 @@ def native_layer_norm_backward(gradient, x, normalized_shape, mean, rstd, weight
     return of_input, of_weight, of_bias
 
 
-@_form(aten._fused_rms_norm.default)
-def fused_rms_norm(x, normalized_shape, weight, eps):
-    dims = list(range(x.dim() - len(normalized_shape), x.dim()))
-    eps = torch.finfo(x.dtype).eps if eps is None else eps
-    rows = wide(x)
-    rstd = torch.rsqrt((rows * rows).mean(dims, keepdim=True) + eps)
-    out = rows * rstd
-    out = out if weight is None else out * wide(weight)
-    return out.to(x.dtype), rstd.to(x.dtype)
-
-
 @_form(aten.add.Tensor)
 def add(x, y, *, alpha=1):
     """A factor that changes from call to call is a product of its own: as an option every value is compiled for."""
@@ -219,17 +184,6 @@ def add(x, y, *, alpha=1):
 @_form(aten.sub.Tensor)
 def sub(x, y, *, alpha=1):
     return x - y * alpha if isinstance(alpha, torch.SymFloat) else NotImplemented
-
-
-@_form(aten._softmax.default)
-def softmax(x, dim, half_to_float):
-    """PyTorch's form trusts that halves are computed in float32, which on the card they are not."""
-    return aten._softmax.default(x.float(), dim, False) if half_to_float else NotImplemented
-
-
-@_form(aten._log_softmax.default)
-def log_softmax(x, dim, half_to_float):
-    return aten._log_softmax.default(x.float(), dim, False) if half_to_float else NotImplemented
 
 
 def _dims(x, dim) -> list[int]:
@@ -347,39 +301,6 @@ def weight_norm(v, g, dim=0):
 @_form(aten._weight_norm_interface_backward.default)
 def weight_norm_backward(gradient, v, g, norm, dim):
     return gradients.weight_norm(gradient, v, g, norm, dim) if _on_card(v) and v.numel() else NotImplemented
-
-
-@_form(aten.max.dim)
-def max_dim(x, dim, keepdim=False):
-    return torch.amax(x, dim, keepdim), torch.argmax(x, dim, keepdim)
-
-
-@_form(aten.min.dim)
-def min_dim(x, dim, keepdim=False):
-    return torch.amin(x, dim, keepdim), torch.argmin(x, dim, keepdim)
-
-
-def _position_of_all(x, extreme, position, keepdim):
-    """The first row that has the extreme, and the place in it, which is found alike: the card finds positions along
-    one dimension, and takes rows of one dimension."""
-    if not _on_card(x) or x.ndim < 2 or x.numel() == 0:
-        return NotImplemented
-    place, left, shape = 0, x, [1] * x.ndim if keepdim else []
-    while left.ndim > 1:
-        row = position(extreme(left, list(range(1, left.ndim))), 0)
-        left = left.index_select(0, row.reshape(1)).squeeze(0)
-        place = row * left.numel() + place
-    return (place + position(left, 0)).reshape(shape)
-
-
-@_form(aten.argmax.default)
-def argmax(x, dim=None, keepdim=False):
-    return NotImplemented if dim is not None else _position_of_all(x, torch.amax, torch.argmax, keepdim)
-
-
-@_form(aten.argmin.default)
-def argmin(x, dim=None, keepdim=False):
-    return NotImplemented if dim is not None else _position_of_all(x, torch.amin, torch.argmin, keepdim)
 
 
 @_form(aten.cumsum.default)

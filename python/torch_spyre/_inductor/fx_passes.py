@@ -47,7 +47,6 @@ class AfterAutograd(CustomGraphPass):
 
         fix_sizes(graph)
         index_by_views(graph)
-        normalize_in_steps(graph)
         decompose_addmm(graph)
         unflatten_matmuls(graph)
         graph.eliminate_dead_code()
@@ -103,30 +102,6 @@ def fix_sizes(graph: torch.fx.Graph) -> None:
 
 def _scaled(graph, like, value, factor):
     return value if factor == 1 else _insert(graph, like, aten.mul.Tensor, value, factor)
-
-
-def normalize_in_steps(graph: torch.fx.Graph) -> None:
-    """Layer norms whose moments the compiler refused: mean, differences, squares. Moments exist only on the card."""
-    from torch_spyre._inductor.patches import is_refused
-
-    spyre = torch.ops.spyre
-    for node in list(graph.nodes):
-        if node.target is not spyre.layernormnorm.default:
-            continue
-        x, moments, scale, weight, bias = node.args
-        if not any(is_refused(n) for n in (node, moments, scale)):
-            continue
-        with graph.inserting_before(node), _value(node).fake_mode:
-
-            def call(target, *args, like=node):
-                return _insert(graph, like, target, *args)
-
-            centred = call(aten.sub.Tensor, x, call(aten.mean.dim, x, [-1], True))
-            variance = call(aten.mean.dim, call(aten.mul.Tensor, centred, centred), [-1], True)
-            rstd = call(aten.rsqrt.default, call(aten.add.Tensor, variance, scale.args[1]))
-            scaled = call(aten.mul.Tensor, call(aten.mul.Tensor, centred, rstd), weight)
-            result = call(aten.add.Tensor, scaled, bias)
-        _put_in_place_of(graph, node, result)
 
 
 def _counted(node) -> int | None:

@@ -10,7 +10,6 @@ import os
 import re
 import struct
 import weakref
-from unittest import mock
 
 import torch
 from torch._inductor.async_compile import AsyncCompile
@@ -26,13 +25,9 @@ log = logging.getLogger(__name__)
 def compile_graph(text: str):
     """The C++ compiler. Tests put another reader of the same text here."""
     try:
-        with mock.patch.dict(os.environ, config.overrides()):  # where the compiler looks for settings
-            return _C.compile_graph(text)
-    except RuntimeError as error:
-        if "internal check failed" in str(error):  # a bug of ours is not a refusal: the CPU must not hide it
-            raise
-        refused = re.match(r"\S+: node '(\w+)'", str(error))
-        raise SpyreUnsupportedError(str(error), refused.group(1) if refused else None) from error
+        return _C.compile_graph(text, config.compile_options())
+    except _C.CompileError as error:
+        raise SpyreUnsupportedError(str(error), error.node) from error
 
 
 @functools.cache
@@ -60,7 +55,7 @@ def _compiled(text: str, compiler, settings):
 
 
 def compile_for_codegen(text: str):
-    return _compiled(text, compile_graph, tuple(config.overrides().items()))
+    return _compiled(text, compile_graph, tuple(config.values().items()))
 
 
 def empty_with_layout(size, stride, dtype, fields, device):
@@ -244,7 +239,7 @@ def artifact_directory() -> str:
 
 def _save(name: str, text: str, kernel: LoadedKernel) -> None:
     # What another compiler, or this one with other settings, made of the same text is another kernel.
-    made_of = (text, compiler_id(), sorted(config.overrides().items()))
+    made_of = (text, compiler_id(), sorted(config.values().items()))
     digest = hashlib.sha256(repr(made_of).encode()).hexdigest()[:8]
     directory = os.path.join(artifact_directory(), f"{digest}_{name}"[:120])
     if os.path.exists(os.path.join(directory, "manifest.json")):

@@ -7,32 +7,29 @@ a compilation for the card, PyTorch's own lowering stands.
 import contextlib
 import functools
 import math
-from unittest import mock
 
-import sympy
 import torch
 from torch._inductor import ir
 from torch._inductor.lowering import (
     ELEMENTWISE_TYPE_PROMOTION_KIND,
-    _make_reduction_inner,
     _validate_dim,
     clone,
     div_prim,
     fallback_handler,
+    fallbacks,
     full,
     get_constant_value,
     is_integer_type,
     lowerings,
     make_pointwise,
     mutate_to,
-    promote_constants,
     register_lowering,
     register_op_dtype_propagation_rules,
     to_dtype,
 )
 from torch._inductor.virtualized import V, ops
 
-from torch_spyre._inductor import customops, registered  # noqa: F401 - the operators named below
+from torch_spyre._inductor import calls, customops, registered, replaced  # noqa: F401 - the operators named below
 from torch_spyre._inductor.errors import Unsupported
 
 aten, spyre = torch.ops.aten, torch.ops.spyre
@@ -70,7 +67,7 @@ def _for_the_card(target, function, original):
         device = tensor.get_device() if tensor is not None else kwargs.get("device")
         if tensor is None and device is None:  # a device given by position
             device = next((a for a in args if isinstance(a, torch.device)), None)
-        if device is None or torch.device(device).type != "spyre":
+        if (device is None or torch.device(device).type != "spyre") and original is not None:
             return original(*args, **kwargs)
         if not patches.is_refused(V.graph.current_node):
             try:
@@ -117,10 +114,17 @@ def register_spyre_lowering(
 
 @contextlib.contextmanager
 def installed():
-    """Our lowerings over PyTorch's, for the time of one compilation."""
-    overlay = {t: _for_the_card(t, f, lowerings.get(t)) for t, f in _ours.items()}
-    with mock.patch.dict(lowerings, overlay):
+    """Our lowerings over PyTorch's, for the time of one compilation; operators with a form and without a lowering here
+    are kept whole."""
+    whole = {op: calls.lowering(op, _of_single_elements(op)) for op in calls.operators()}
+    overlay = {t: _for_the_card(t, f, lowerings.get(t)) for t, f in (whole | _ours).items()}
+    with replaced.entries(lowerings, overlay):
         yield
+
+
+def _of_single_elements(op):
+    """PyTorch's lowering of an operator that computes each element by itself: alike on every device."""
+    return lowerings.get(op) if torch.Tag.pointwise in op.tags and op not in fallbacks else None
 
 
 # --- arithmetic ------------------------------------------------------------------------------------------------------
@@ -135,134 +139,6 @@ def _divided(a, b):
 
 
 register_lowering([torch.ops.prims.div], broadcast=True, lowering_dict=_ours)(_divided)
-
-
-@register_lowering(
-    [aten.div.Tensor, aten.true_divide.Tensor],
-    broadcast=True,
-    type_promotion_kind=ELEMENTWISE_TYPE_PROMOTION_KIND.INT_TO_FLOAT,
-    lowering_dict=_ours,
-)
-def _divide(a, b):
-    return _divided(*promote_constants((a, b), type_promotion_kind=ELEMENTWISE_TYPE_PROMOTION_KIND.INT_TO_FLOAT))
-
-
-# --- products --------------------------------------------------------------------------------------------------------
-
-
-class DeviceReduction(ir.Reduction):
-    """A reduction with constants of its own; the text carries them as attributes."""
-
-    op_info: dict | None = None
-
-
-_OF_NOTHING = {"dot": 0.0, "sum": 0.0, "mean": float("nan")}
-
-
-def _reduction(kind: str, dtype, device, inner_fn, ranges, reduced, info=None) -> ir.TensorBox:
-    if any(V.graph.sizevars.statically_known_equals(extent, 0) for extent in reduced):
-        return full(ranges, _OF_NOTHING[kind], dtype=dtype, device=device)
-    reduction = DeviceReduction(
-        device=device,
-        dtype=dtype,
-        inner_fn=inner_fn,
-        ranges=ranges,
-        reduction_ranges=reduced,
-        reduction_type=kind,
-        src_dtype=dtype,
-        reduction_hint=ir.ReductionHint.DEFAULT,
-    )
-    reduction._post_init_setattr("op_info", info)
-    box = ir.TensorBox.create(reduction)
-    box.realize()
-    return box
-
-
-def _batch_index(index, sizes):
-    """The index of an operand whose axes of length one are repeated; missing axes are in front."""
-    index = index[len(index) - len(sizes) :]
-    return [sympy.Integer(0) if s == 1 else i for i, s in zip(index, sizes, strict=True)]
-
-
-# Into how many 16-bit parts the operands of a float32 product are split.
-_FLOAT32_PARTS = {"highest": 3, "high": 2, "medium": 1}
-
-
-@_lowering(aten.mm.default, aten.bmm.default, spyre.batched_matmul.default)
-def batched_matmul(x, y, out_dtype=None):
-    x.realize(), y.realize()
-    out_dtype = out_dtype or x.get_dtype()
-    *x_batch, rows, depth = x.get_size()
-    *y_batch, _, columns = y.get_size()
-    batch = _broadcast(x_batch, y_batch)
-    load_x, load_y = x.make_loader(), y.make_loader()
-
-    def operands(index, reduced):
-        *at, row, column = index
-        return (
-            load_x([*_batch_index(at, x_batch), row, reduced[0]]),
-            load_y([*_batch_index(at, y_batch), reduced[0], column]),
-        )
-
-    if V.graph.sizevars.statically_known_equals(depth, 1):
-
-        def single(index):
-            return ops.mul(*(ops.to_dtype(t, out_dtype) for t in operands(index, [sympy.Integer(0)])))
-
-        return _pointwise(x, [*batch, rows, columns], single, out_dtype)
-    parts = {"parts": _FLOAT32_PARTS[torch.get_float32_matmul_precision()]} if x.get_dtype() == torch.float32 else None
-    return _reduction("dot", out_dtype, x.get_device(), operands, [*batch, rows, columns], [depth], parts)
-
-
-@_lowering(spyre.batched_matmul_wide.default)
-def batched_matmul_wide(x, y):
-    return batched_matmul(x, y, torch.float32)
-
-
-def _broadcast(a, b):
-    a, b = [1] * (len(b) - len(a)) + list(a), [1] * (len(a) - len(b)) + list(b)
-    return [y if x == 1 else x for x, y in zip(a, b, strict=True)]
-
-
-# --- reductions ------------------------------------------------------------------------------------------------------
-
-
-@_lowering(aten.mean.default, aten.mean.dim)
-def mean(x, axis=None, keepdim=False, *, dtype=None):
-    """One reduction that knows its factor, in the type of its input. Over several axes: a sum, then the factor."""
-    if dtype is not None:
-        x = to_dtype(x, dtype)
-    kwargs = _make_reduction_inner(x, axis=axis, keepdims=keepdim, dtype=None, override_return_dtype=None)
-    count = 1
-    for extent in kwargs["reduction_ranges"]:
-        count *= V.graph.sizevars.guard_int(extent)
-    device, kind, factor = x.get_device(), x.get_dtype(), 1.0 / max(count, 1)
-    inner, outer, reduced = kwargs["inner_fn"], kwargs["ranges"], kwargs["reduction_ranges"]
-    if count == 0:
-        return full(outer, _OF_NOTHING["mean"], dtype=kind, device=device)
-    if count == 1:
-        return _pointwise(x, outer, lambda i: inner(i, [sympy.Integer(0)] * len(reduced)))
-    if sum(1 for extent in reduced if extent != 1) == 1:
-        return _reduction("mean", kind, device, inner, outer, reduced, {"scaling_factor": factor})
-    load = _reduction("sum", kind, device, inner, outer, reduced).make_loader()
-    return _pointwise(x, outer, lambda i: ops.mul(load(i), ops.constant(factor, kind)))
-
-
-@_lowering(spyre.exx2)
-def exx2(x):
-    x.realize()
-    *outer, width = x.get_size()
-    load = x.make_loader()
-    count = V.graph.sizevars.guard_int(width)
-    return _reduction(
-        "exx2",
-        x.get_dtype(),
-        x.get_device(),
-        lambda i, r: load([*i[:-1], r[0]]),
-        [*outer, 1],
-        [width],
-        {"exx2scale": 1.0 / count, "useZeroMean": 0.0},
-    )
 
 
 # --- pointwise -------------------------------------------------------------------------------------------------------
@@ -281,80 +157,9 @@ def _unary(name: str, x, **constants):
     return _pointwise(x, x.get_size(), lambda i: getattr(ops, name)(load(i), **constants))
 
 
-@_lowering(aten.gelu)
-def gelu(x, approximate="none"):
-    return _unary("gelu_tanh" if approximate == "tanh" else "gelu", x)
-
-
-@_lowering(aten.silu)
-def silu(x):
-    return _unary("silu", x)
-
-
-@_lowering(aten.softplus)
-def softplus(x, beta=1, threshold=20):
-    return _unary("softplus", x, beta=float(beta), threshold=float(threshold))
-
-
-def _clamp(x, low, high):
-    bounds = {"min": low, "max": high}
-    return _unary("clamp", x, **{name: float(bound) for name, bound in bounds.items() if bound is not None})
-
-
-def _numbers(*values) -> bool:
-    return all(v is None or isinstance(v, (int, float)) for v in values)
-
-
-def _bound(x, value, pick):
-    from torch._inductor.lowering import maximum, minimum
-
-    if isinstance(value, ir.IRNode):
-        return (maximum if pick == "min" else minimum)(x, value)
-    load, dtype = x.make_loader(), x.get_dtype()
-    op = ops.maximum if pick == "min" else ops.minimum
-    return _pointwise(x, x.get_size(), lambda i: op(load(i), ops.constant(value, dtype)))
-
-
-@_lowering(aten.clamp)
-def clamp(x, min=None, max=None):  # noqa: A002
-    if not x.get_dtype().is_floating_point and any(isinstance(bound, float) for bound in (min, max)):
-        x = to_dtype(x, torch.get_default_dtype())
-    if x.get_dtype().is_floating_point and _numbers(min, max):
-        return _clamp(x, min, max)
-    x = x if min is None else _bound(x, min, "min")
-    return x if max is None else _bound(x, max, "max")
-
-
-@_lowering(aten.clamp_min)
-def clamp_min(x, bound):
-    return clamp(x, bound, None)
-
-
-@_lowering(aten.clamp_max)
-def clamp_max(x, bound):
-    return clamp(x, None, bound)
-
-
 @_lowering(spyre.checked_index)
 def checked_index(index, size):
     return _unary("checked_index", index, size=float(size))
-
-
-@_lowering(spyre.layernormscale)
-def layernormscale(moments, eps):
-    return _unary("layernormscale", moments, eps=float(eps))
-
-
-@_lowering(spyre.layernormnorm)
-def layernormnorm(x, moments, scale, weight, bias):
-    loads = [t.make_loader() for t in (x, moments, scale, weight, bias)]
-
-    def inner(index):
-        row = [*index[:-1], sympy.Integer(0)]
-        at = [index, row, row, index[-1:], index[-1:]]
-        return ops.layernormnorm(*(load(i) for load, i in zip(loads, at, strict=True)))
-
-    return _pointwise(x, x.get_size(), inner)
 
 
 @_lowering(spyre.causal_mask)

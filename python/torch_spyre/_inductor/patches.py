@@ -10,11 +10,11 @@ import functools
 import logging
 import operator
 import threading
-from unittest import mock
 
 import torch
 
 from torch_spyre import profiler
+from torch_spyre._inductor import replaced
 
 log = logging.getLogger(__name__)
 _state = threading.local()
@@ -113,6 +113,34 @@ def name_device_operation(name: str) -> None:
         setattr(DefaultHandler, name, DefaultHandler._call_default(name))
 
 
+def _statistics_have_the_type_of_the_input() -> None:
+    """Norms that are kept whole: PyTorch's rule asks whether decompositions compute in 16 bits, which changes in the
+    middle of a compilation, and on accelerators for float32. The card's rule is the CPU's."""
+    import torch._refs  # noqa: F401 - registers the rules
+    from torch._decomp import decompositions, meta_table
+    from torch._subclasses.fake_impls import op_implementations_dict as rules
+
+    aten = torch.ops.aten
+
+    def without_mode(mode, operator, *args, **kwargs):
+        return decompositions._fused_rms_norm(*args, **kwargs)
+
+    def of(original):
+        @functools.wraps(original)
+        def rule(mode, operator, x, *args, **kwargs):
+            out, *statistics = original(mode, operator, x, *args, **kwargs)
+            kind = x.dtype if x.device.type == "spyre" else None
+            return out, *(s if kind is None else s.to(kind) for s in statistics)
+
+        return rule
+
+    for norm, otherwise in ((aten.native_layer_norm.default, None), (aten._fused_rms_norm.default, without_mode)):
+        original = rules.get(norm, otherwise)
+        if original is otherwise or not _is_ours(original):
+            rules[norm] = of(original)
+        meta_table.setdefault(norm, rules[norm])  # or a decomposition would go before the rule
+
+
 def _compile_for_the_card() -> None:
     """``compile_fx`` is where every route into Inductor comes together, before autograd and after Dynamo."""
     from torch._inductor import compile_fx as module
@@ -163,6 +191,7 @@ def install() -> None:
     _realize_every_device_loop()
     _name_device_operations()
     _key_holds_device_layouts()
+    _statistics_have_the_type_of_the_input()
     _compile_for_the_card()
 
 
@@ -241,7 +270,7 @@ def enable_spyre_context(example_inputs=()):
             V.set_choices_handler(Choices()),
             sixteen_bits_stay(),
             # Attention, padding and softmax patterns rewrite for GPUs; our own forms are in fx_passes.
-            mock.patch.object(joint_graph, "pass_patterns", []),
+            replaced.attribute(joint_graph, "pass_patterns", []),
             lowering.installed(),
             _forced_fallbacks(),
             _numbers_follow_tensors(),
@@ -307,7 +336,7 @@ def _forced_fallbacks():
     def forced(node, *args, **kwargs):
         return is_refused(node) or original(node, *args, **kwargs)
 
-    with mock.patch.object(graph, "fallback_node_due_to_unsupported_type", forced):
+    with replaced.attribute(graph, "fallback_node_due_to_unsupported_type", forced):
         yield
 
 
@@ -318,7 +347,7 @@ def _numbers_follow_tensors():
     from torch._inductor import lowering
 
     is_gpu = lowering.is_gpu
-    with mock.patch.object(lowering, "is_gpu", lambda kind: kind == "spyre" or is_gpu(kind)):
+    with replaced.attribute(lowering, "is_gpu", lambda kind: kind == "spyre" or is_gpu(kind)):
         yield
 
 
@@ -337,7 +366,7 @@ def _floats_stay_open():
         aten.pow.Tensor_Scalar: aten.pow.Tensor_Tensor,
         aten.remainder.Scalar: aten.remainder.Tensor,
     }
-    with mock.patch.dict(tensorify.SUPPORTED_OPS, with_tensors):
+    with replaced.entries(tensorify.SUPPORTED_OPS, with_tensors):
         yield
 
 

@@ -34,8 +34,8 @@ def running_sums(x, dim: int, dtype=None):
     if x.dtype == torch.bool and x.shape[-1] <= _EXACT:
         return _counted(x).to(dtype)
     if whole:
-        return _along_last(integers.digits(x.to(torch.int64)), torch.float32, dtype)
-    return _along_last([x.to(torch.float32)], x.dtype, dtype).to(dtype)
+        return _along_last(integers.digits(x.to(torch.int64)), dtype)
+    return _along_last([x.to(torch.float32)], dtype).to(dtype)
 
 
 def _counted(x):
@@ -62,23 +62,23 @@ def _number(digits: list, dtype):
     return integers.number(*digits, dtype=dtype) if dtype in integers.INTEGERS else digits[0]
 
 
-def _along_last(digits: list, source, dtype):
-    """Sums of numbers whose digits are float32 and were ``source``, to be ``dtype``."""
+def _along_last(digits: list, dtype):
+    """Sums of numbers whose digits are float32, to be ``dtype``."""
     n = digits[0].shape[-1]
     if n <= BLOCK:
-        return _number([_of_pairs(d, source, dtype) for d in digits], dtype)
+        return _number([_of_pairs(d) for d in digits], dtype)
     rest = -n % BLOCK
     padded = [torch.nn.functional.pad(d, (0, rest)) if rest else d for d in digits]
     blocks = [d.unflatten(-1, (-1, BLOCK)) for d in padded]
     sums = _number([b.sum(-1, keepdim=True) for b in blocks], dtype)
     before = torch.cat([torch.zeros_like(sums.narrow(-2, 0, 1)), sums.narrow(-2, 0, sums.shape[-2] - 1)], -2)
-    inside = _number([_of_pairs(b, source, dtype) for b in blocks], dtype)
+    inside = _number([_of_pairs(b) for b in blocks], dtype)
     return (inside + _along_rows(before, -2)).flatten(-2).narrow(-1, 0, n).contiguous()
 
 
-def _of_pairs(x, source, dtype):
+def _of_pairs(x):
     """A sum for every row of a triangle."""
     n = x.shape[-1]
-    triangle = columns.row_numbers(n, x.device) >= columns.positions(n, x.device, source)
+    triangle = columns.row_numbers(n, x.device) >= columns.positions(n, x.device)
     sums = torch.where(triangle, x.unsqueeze(-2), 0.0).sum(-1, keepdim=True)
-    return columns.as_row(sums, dtype)
+    return columns.as_row(sums)

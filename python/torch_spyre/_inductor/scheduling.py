@@ -27,7 +27,8 @@ def _is_device_loop(node: BaseSchedulerNode) -> bool:
 class BundleDeviceNodes(CustomSchedulerPass):
     """Maximal runs of consecutive device nodes become one node each; order is kept.
 
-    A node that runs nothing (the result of a concatenation) does not end a run; it moves behind it.
+    A node that runs nothing does not end a run. The result of a concatenation, which the run writes, moves behind it;
+    memory without contents, which the run may read, before it.
     """
 
     def __call__(self, nodes: list[BaseSchedulerNode]) -> list[BaseSchedulerNode]:
@@ -48,7 +49,7 @@ class BundleDeviceNodes(CustomSchedulerPass):
             if _is_device_loop(node):
                 run.append(node)
             elif isinstance(node, NopKernelSchedulerNode):
-                silent.append(node)
+                (silent if node.read_writes.reads else result).append(node)
             else:
                 close()
                 result.append(node)
@@ -111,7 +112,7 @@ class SpyreScheduling(BaseScheduling):
                 region = _capture(nodes, needed, wrapper)
                 return region, kernels.compile_for_codegen(region.text)
             except SpyreUnsupportedError as error:
-                origin = _origin_of(error.node) or capture.fx_node(_first_refused(nodes, needed, wrapper))
+                origin = _origin_of(error.node)
                 if origin is None or not config.cpu_fallback_on_refusal:
                     raise
                 key = patches.operator_key(origin)
@@ -142,11 +143,9 @@ class SpyreScheduling(BaseScheduling):
 
 
 def _origin_of(name: str | None):
-    """The FX node behind a node of the graph text; the compiler numbers the steps it makes of one (buf3, buf3_1)."""
-    for candidate in (name, re.sub(r"_\d+$", "", name or "")):
-        if candidate in V.graph.name_to_buffer:
-            return capture.fx_node(V.graph.name_to_buffer[candidate])
-    return None
+    """The FX node behind a node of the graph text; none where the graph as a whole is refused."""
+    buffer = V.graph.name_to_buffer.get(name)
+    return None if buffer is None else capture.fx_node(buffer)
 
 
 def _without(nodes: Sequence[SchedulerNode], key: tuple, wrapper) -> list[SchedulerNode]:
@@ -171,20 +170,6 @@ def _capture(nodes: Sequence[SchedulerNode], needed: set[str], wrapper) -> captu
         input_offset=wrapper.input_offset,
         storage_of=wrapper.storage_of,
     )
-
-
-def _first_refused(nodes: Sequence[SchedulerNode], needed: set[str], wrapper):
-    """The buffer with which a region stops compiling, for refusals that name none: the shortest prefix that fails."""
-    compiles, fails = 0, len(nodes)
-    while fails - compiles > 1:
-        length = (compiles + fails) // 2
-        last = capture.place_of(nodes[length - 1].node.get_name(), wrapper.input_offset).base
-        try:
-            kernels.compile_for_codegen(_capture(nodes[:length], needed | {last}, wrapper).text)
-            compiles = length
-        except SpyreUnsupportedError:
-            fails = length
-    return nodes[fails - 1].node
 
 
 def _graph_name(nodes: Sequence[SchedulerNode]) -> str:

@@ -9,6 +9,7 @@
 #include <map>
 #include <random>
 
+#include "spyre/base/json.h"
 #include "spyre/codegen/superdsc/corpus_for_test.h"
 #include "spyre/codegen/superdsc/plan.h"
 

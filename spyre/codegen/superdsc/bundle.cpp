@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "spyre/base/json.h"
 #include "spyre/codegen/superdsc/bundle_program.h"
 #include "spyre/codegen/superdsc/pretty_json.h"
 #include "spyre/opspec/validate.h"
@@ -22,6 +23,12 @@ std::map<std::string, std::string> texts_of(const Kernel& kernel, const superdsc
   }
   texts[kLaunchSpec] = superdsc::pretty_json(launch_spec_json(kernel, program));
   return texts;
+}
+
+// What is wrong with an item of a part, which starts at `first`, is wrong with that item of the kernel.
+Error in_kernel(Error error, size_t first) {
+  if (error.item) *error.item += first;
+  return error;
 }
 
 }  // namespace
@@ -44,8 +51,10 @@ Result<Bundle> write_bundle(const Kernel& kernel, const BundleOptions& asked) {
                        .pool_bytes = kernel.pool_bytes,
                        .arguments = kernel.arguments,
                        .body = std::vector<KernelItem>(first, last)};
+    Result<superdsc::BundleProgram> built = superdsc::build_program(alone, options);
+    if (!built.ok()) return in_kernel(built.error(), static_cast<size_t>(first - kernel.body.begin()));
+    superdsc::BundleProgram program = std::move(built).value();
     first = last;
-    SPYRE_ASSIGN_OR_RETURN(superdsc::BundleProgram program, superdsc::build_program(alone, options));
     std::map<std::string, std::string> texts = texts_of(alone, program);
     const std::string folder = several ? fmt::format("bundle_{}/", i) : "";
     for (const auto& [name, text] : texts) {

@@ -46,7 +46,8 @@ struct Bundle {
   friend bool operator==(const Bundle&, const Bundle&) = default;
 };
 
-/// Validates the kernel and writes its artifacts. Refusals name the op and the tensor.
+/// Validates the kernel and writes its artifacts. Refusals name the op and the tensor; `Error::item` is its place in the
+/// body.
 Result<Bundle> write_bundle(const Kernel& kernel, const BundleOptions& options = {});
 
 }  // namespace spyre

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <unordered_map>
 
+#include "spyre/base/json.h"
 #include "spyre/codegen/superdsc/physical.h"
 
 namespace spyre::superdsc {
@@ -25,27 +26,28 @@ class Builder {
   Result<BundleProgram> build() {
     program_.pool_bytes = kernel_.pool_bytes;
     program_.pool_is_parameter = options_.frontend_pool_allocation && kernel_.pool_bytes > 0;
-    SPYRE_TRY(items(kernel_.body, program_.steps));
+    for (size_t i = 0; i < kernel_.body.size(); ++i) {
+      const Status added = add(kernel_.body[i], program_.steps);
+      if (!added.ok()) return Error(added.error()).at_item(i);
+    }
     SPYRE_TRY(parameters());
     return std::move(program_);
   }
 
  private:
-  Status items(const std::vector<KernelItem>& from, std::vector<Step>& to) {
-    for (const KernelItem& item : from) {
-      if (const auto* op = std::get_if<OpSpec>(&item)) {
-        SPYRE_ASSIGN_OR_RETURN(Execution execution, execute(*op));
-        to.emplace_back(std::move(execution));
-        continue;
-      }
-      const auto& loop = std::get<LoopSpec>(item);
-      loops_.push_back(&loop);
-      Loop out{.count = loop.count, .count_symbol = loop.count_symbol, .bound = loop.bound};
-      SPYRE_TRY(items(loop.body, out.steps));
-      to.emplace_back(std::move(out));
-      loops_.pop_back();
-      if (!loop.count_symbol.empty()) loop_extents_.emplace(loop.count_symbol, loop.bound);
+  Status add(const KernelItem& item, std::vector<Step>& to) {
+    if (const auto* op = std::get_if<OpSpec>(&item)) {
+      SPYRE_ASSIGN_OR_RETURN(Execution execution, execute(*op));
+      to.emplace_back(std::move(execution));
+      return Status();
     }
+    const auto& loop = std::get<LoopSpec>(item);
+    loops_.push_back(&loop);
+    Loop out{.count = loop.count, .count_symbol = loop.count_symbol, .bound = loop.bound};
+    for (const KernelItem& inner : loop.body) SPYRE_TRY(add(inner, out.steps));
+    to.emplace_back(std::move(out));
+    loops_.pop_back();
+    if (!loop.count_symbol.empty()) loop_extents_.emplace(loop.count_symbol, loop.bound);
     return Status();
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "spyre/base/json.h"
 #include "spyre/codegen/superdsc/physical.h"
 
 namespace spyre::superdsc {

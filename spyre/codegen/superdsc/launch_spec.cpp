@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "spyre/base/json.h"
 #include "spyre/codegen/superdsc/bundle_program.h"
 
 namespace spyre::superdsc {

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <limits>
 
+#include "spyre/base/json.h"
+
 namespace spyre::superdsc {
 namespace {
 

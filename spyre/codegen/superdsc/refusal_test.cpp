@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "spyre/codegen/superdsc/constants.h"
 #include "spyre/codegen/superdsc/corpus_for_test.h"
 
 namespace spyre::superdsc {
@@ -27,6 +28,11 @@ TEST(Refusals, SlicesThatStartInsideAStick) {
   EXPECT_THAT(
       refusal("slice", [](OpSpec& op) { op.args[0].device_coordinates[2] = expr("Mod(c1 + 3, 64)"); }),
       HasSubstr("op 'identity', tensor 'X': coordinate 'Mod(c1 + 3, 64)' is no lane"));
+}
+
+TEST(Refusals, ConstantsOfFormatsThatHoldNone) {
+  EXPECT_EQ(encode_constant(1.0, DataFormat::SEN143_FP8).error().message,
+            "constants of format SEN143_FP8, allowed are SEN169_FP16, IEEE_FP32, IEEE_INT32");
 }
 
 TEST(Refusals, CoordinatesThatMixSymbols) {
@@ -175,6 +181,22 @@ TEST(Refusals, ExtentsThatNoArgumentHas) {
   for (LaunchArgument& arg : kernel.arguments) arg.shape = {int64_t{16}, int64_t{64}};
   EXPECT_THAT(write_bundle(kernel).error().message,
               HasSubstr("runtime extent 's0' is in no argument's shape"));
+}
+
+TEST(Refusals, SayWhichItemOfTheKernelIsToBlame) {
+  Kernel kernel = corpus_kernel("abs");
+  const KernelItem good = kernel.body[0];
+  OpSpec bad = std::get<OpSpec>(good);
+  bad.args[0].device_coordinates[1] = expr("2*c0");
+  kernel.body = {good, good, bad, good};
+  EXPECT_EQ(write_bundle(kernel).error().item, 2U);
+  // Cut into bundles, it is still the third of the kernel.
+  EXPECT_EQ(write_bundle(kernel, {.parts = {{.items = 1}, {.items = 3}}}).error().item, 2U);
+  // Of what the validator refuses, too; inside a loop it is the loop.
+  bad = std::get<OpSpec>(good);
+  bad.op = "nothing";
+  kernel.body = {good, LoopSpec{.count = 2, .body = {bad}}};
+  EXPECT_EQ(write_bundle(kernel).error().item, 1U);
 }
 
 }  // namespace

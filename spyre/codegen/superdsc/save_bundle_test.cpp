@@ -49,7 +49,8 @@ TEST_F(SaveBundle, PublishesWholeDirectoriesAndReplacesOldOnes) {
                                                  "spyreCodeDir", "symbol_kinds.json"));
   EXPECT_THAT(names_in(root_), ElementsAre("k"));
   EXPECT_FALSE(save_bundle(bundle_of("abs"), root_ / "k" / "bundle.mlir" / "no").ok());
-  EXPECT_FALSE(save_bundle(bundle_of("abs"), root_ / "k" / "bundle.mlir").ok());
+  EXPECT_THAT(save_bundle(bundle_of("abs"), root_ / "k" / "bundle.mlir").error().message,
+              HasSubstr("bundle.mlir: found a file, allowed: a folder to write"));
 }
 
 TEST_F(SaveBundle, TakesAnEmptyFolder) {
@@ -62,7 +63,9 @@ TEST_F(SaveBundle, LeavesTheFilesOfOthersAlone) {
   write(root_ / "k" / "notes.txt", "mine");
   const Status refused = save_bundle(bundle_of("abs"), root_ / "k");
   ASSERT_FALSE(refused.ok());
-  EXPECT_THAT(refused.error().to_string(), HasSubstr("notes.txt"));
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("k: found 'notes.txt' and no manifest.json of a bundle, allowed: a new "
+                        "or an empty folder, or one that was written as a bundle"));
   EXPECT_THAT(refused.error().to_string(), HasSubstr("--force"));
   EXPECT_THAT(names_in(root_ / "k"), ElementsAre("notes.txt"));
   // A manifest of something else is no manifest of ours.

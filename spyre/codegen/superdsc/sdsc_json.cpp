@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "spyre/base/json.h"
 #include "spyre/codegen/superdsc/constants.h"
 #include "spyre/codegen/superdsc/folds.h"
 #include "spyre/codegen/superdsc/physical.h"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "spyre/base/json.h"
 #include "spyre/codegen/superdsc/constants.h"
 #include "spyre/codegen/superdsc/corpus_for_test.h"
 #include "spyre/codegen/superdsc/physical.h"

@@ -1,6 +1,7 @@
 // The program image and the job that loads and runs it. docs/spec/superdsc.md describes the image byte by
 // byte.
 
+#include "spyre/base/json.h"
 #include "spyre/codegen/superdsc/bundle_program.h"
 
 namespace spyre::superdsc {

@@ -171,20 +171,18 @@ class Reader {
 
   Status indirect(const Expr& e, int64_t size) {
     const std::string name = *e.index_tensors().begin();
-    for (size_t i = 0; i < plan_.tensors.size(); ++i) {
-      Tensor& index = plan_.tensors[i];
-      if (index.arg->name != name || index.indirection != Indirection::kIndex) continue;
-      if (tensor_.indirection == Indirection::kValue)
-        return refuse(e, "is a second indirection in one tensor");
-      tensor_.indirection = Indirection::kValue;
-      tensor_.partner = static_cast<int>(i);
-      index.partner = static_cast<int>(&tensor_ - plan_.tensors.data());
-      const int dim = index.own_stick ? index.stick[0].dim : index.dims.front().dim;
-      SPYRE_TRY(add(e, dim, size, e.constant_term()));
-      tensor_.dims.back().max_size = 1;
-      return Status();
-    }
-    return refuse(e, "reads an index tensor that is not among the first arguments");
+    if (tensor_.indirection == Indirection::kValue) return refuse(e, "is a second indirection in one tensor");
+    const auto index = std::find_if(plan_.tensors.begin(), plan_.tensors.end(), [&](const Tensor& t) {
+      return t.arg->name == name && t.indirection == Indirection::kIndex;
+    });
+    SPYRE_CHECK(index != plan_.tensors.end(), "validated: index tensors are the first arguments");
+    tensor_.indirection = Indirection::kValue;
+    tensor_.partner = static_cast<int>(index - plan_.tensors.begin());
+    index->partner = static_cast<int>(&tensor_ - plan_.tensors.data());
+    const int dim = index->own_stick ? index->stick[0].dim : index->dims.front().dim;
+    SPYRE_TRY(add(e, dim, size, e.constant_term()));
+    tensor_.dims.back().max_size = 1;
+    return Status();
   }
 
   Status place_uncollected_stick() {

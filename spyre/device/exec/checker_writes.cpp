@@ -98,9 +98,9 @@ void Checker::write_output(const BoundOp& bound, const std::vector<Input>& input
   }
   const bool moves_bits =
       bound.op->info->family == OpFamily::kCopy || bound.op->info->family == OpFamily::kShuffle;
-  if (moves_bits && inputs[0].format != DataFormat::INVALID &&
-      bits_of(inputs[0].format) == bits_of(out.format)) {
-    record.format = inputs[0].format;  // a copy moves bits, whatever it calls them
+  if (moves_bits && inputs[0].format != DataFormat::INVALID) {
+    record.format =
+        inputs[0].format;  // a copy moves bits, whatever it calls them: half-words are still of 32-bit values
   }
   const uint32_t number = new_record(record);
   for (const int core : cores) {

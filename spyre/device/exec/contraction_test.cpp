@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "spyre/base/json.h"
 #include "spyre/device/exec/op_case.h"
 
 namespace spyre::testing_artifacts {
@@ -49,7 +50,7 @@ TEST(Matmul, MultipliesHoweverTheWorkIsDivided) {
 }
 
 TEST(Matmul, ReadsSharedOperandsOncePerCoreAndChainsPartialSums) {
-  // X(128,256) @ W(256,128), M and K both in two: the worked example of the reference.
+  // X(128,256) @ W(256,128), M and K both in two: a worked example that upstream publishes.
   OpCase c(matmul(128, 128, 256, 2, 1, 2));
   c.fill(0, [](const Point&) { return 0.5f; });
   c.fill(1, [](const Point&) { return 1.0f; });

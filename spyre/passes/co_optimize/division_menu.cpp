@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "spyre/graph/core_map.h"
-#include "spyre/passes/divide_nodes.h"
+#include "spyre/passes/divide_work.h"
 #include "spyre/passes/division/legal_splits.h"
 #include "spyre/passes/division/span_reduction.h"
 
@@ -21,14 +21,13 @@ bool same_division(const std::vector<Loop>& a, const std::vector<Loop>& b) {
 
 }  // namespace
 
-DivisionMenu::DivisionMenu(const Graph& graph, const GraphAccess& access, size_t node,
-                           const ResidencyJudge& judge, const Rules& rules)
-    : op_(access.ops[node]),
-      layouts_(access.layouts[node]),
-      judge_(judge),
+DivisionMenu::DivisionMenu(const lx::Analysis& analysis, size_t node, const Rules& rules)
+    : op_(analysis.access().ops[node]),
+      layouts_(analysis.access().layouts[node]),
+      analysis_(analysis),
       rules_(rules),
-      fixed_(!graph.nodes[node].hints.empty()),
-      problem_(division_problem(graph, graph.nodes[node], op_, rules.cores)) {
+      fixed_(!analysis.graph().nodes[node].hints.empty()),
+      problem_(division_problem(analysis.graph(), analysis.graph().nodes[node], op_, rules.cores)) {
   const Result<std::vector<AxisFacts>> facts = axis_facts(problem_);
   const Result<Splits> floors = span_floors(problem_);
   fixed_ = fixed_ || op_.access.loops.empty() || !facts.ok() || !floors.ok();
@@ -58,11 +57,7 @@ int DivisionMenu::add(std::vector<Loop> loops) {
   for (size_t i = 0; i < entries_.size(); ++i) {
     if (same_division(entries_[i].loops, op.access.loops)) return static_cast<int>(i);
   }
-  MenuEntry entry{.loops = op.access.loops, .cores = cores_used(op.access.loops)};
-  for (size_t i = 0; i < op.access.operands.size(); ++i)
-    entry.operands.push_back(judge_.view_of(op, i, layouts_));
-  entry.work = work_cost(op, layouts_);
-  entries_.push_back(std::move(entry));
+  entries_.push_back(lx::division_of(analysis_, op, layouts_));
   return static_cast<int>(entries_.size()) - 1;
 }
 
@@ -97,11 +92,11 @@ bool DivisionMenu::legal(const std::vector<Loop>& loops) const {
   return keeps_sums(loops) && is_legal(problem_, facts_, floors_, splits);
 }
 
-int DivisionMenu::adopt(size_t operand, const CoreView* view) {
+int DivisionMenu::adopt(size_t operand, const lx::CoreView* view) {
   const auto key = std::pair(operand, view);
   if (const auto known = adopted_.find(key); known != adopted_.end()) return known->second;
   int found = -1;
-  const auto adopted = fixed_ ? std::nullopt : loops_for_view(op_, operand, *view, layouts_);
+  const auto adopted = fixed_ ? std::nullopt : lx::loops_for_view(op_, operand, *view, layouts_);
   if (adopted && adopted->spare == 1) {
     if (legal(adopted->loops)) found = add(adopted->loops);
   } else if (adopted) {

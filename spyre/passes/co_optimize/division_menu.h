@@ -3,19 +3,10 @@
 #include <map>
 #include <vector>
 
+#include "spyre/lx/trial_plan.h"
 #include "spyre/passes/division/split_rules.h"
-#include "spyre/passes/scratchpad/plan_cost.h"
-#include "spyre/passes/scratchpad/residency.h"
 
 namespace spyre {
-
-/// One way to divide a node, with what planning asks about it.
-struct MenuEntry {
-  std::vector<Loop> loops;
-  std::vector<TouchView> operands;  ///< in the order of NormalOp
-  PlanCost work;
-  int64_t cores = 1;
-};
 
 /// The divisions of one node that a joint planner may choose from. Entry 0 is the one it came with.
 class DivisionMenu {
@@ -26,14 +17,13 @@ class DivisionMenu {
     bool every_order = false;  ///< every assignment of cores to slices, not only the usual one
   };
 
-  DivisionMenu(const Graph& graph, const GraphAccess& access, size_t node, const ResidencyJudge& judge,
-               const Rules& rules);
+  DivisionMenu(const lx::Analysis& analysis, size_t node, const Rules& rules);
 
-  const std::vector<MenuEntry>& entries() const { return entries_; }
+  const std::vector<lx::Division>& entries() const { return entries_; }
   /// Entries that were there from the start; the others came by `adopt`.
   size_t listed() const { return listed_; }
-  /// An entry under which the operand has this view of the judge, added if it is legal; -1: there is none.
-  int adopt(size_t operand, const CoreView* view);
+  /// An entry under which the operand has this view of the analysis, added if it is legal; -1: there is none.
+  int adopt(size_t operand, const lx::CoreView* view);
 
  private:
   int add(std::vector<Loop> loops);
@@ -43,15 +33,15 @@ class DivisionMenu {
 
   const NormalOp& op_;
   const std::vector<const DeviceLayout*>& layouts_;
-  const ResidencyJudge& judge_;
+  const lx::Analysis& analysis_;
   const Rules rules_;
   bool fixed_ = false;  // by the user
   DivisionProblem problem_;
   std::vector<AxisFacts> facts_;
   Splits floors_;
-  std::vector<MenuEntry> entries_;
+  std::vector<lx::Division> entries_;
   size_t listed_ = 0;
-  std::map<std::pair<size_t, const CoreView*>, int> adopted_;
+  std::map<std::pair<size_t, const lx::CoreView*>, int> adopted_;
 };
 
 }  // namespace spyre

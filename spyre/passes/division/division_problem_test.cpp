@@ -58,7 +58,21 @@ TEST(DivisionProblem, NamesThatAreNoAxisAreRefused) {
   EXPECT_EQ(refusal(stray), "op 'neg': a coordinate of 'x' names 'c2', the axes are c0, c1");
 }
 
+TEST(DivisionProblem, MalformedAxesAreRefused) {
+  DivisionProblem twice = pointwise({4, 64});
+  twice.axes[1].name = "c0";
+  EXPECT_EQ(refusal(twice), "op 'neg': two axes are named 'c0'");
+  DivisionProblem empty = pointwise({4, 64});
+  empty.axes[0].extent = 0;
+  EXPECT_EQ(refusal(empty), "op 'neg': axis 'c0' has extent 0 and granularity 1; both must be at least 1");
+}
+
 TEST(DivisionProblem, MalformedTensorsAreRefused) {
+  DivisionProblem empty = pointwise({4, 64});
+  empty.tensors[0].device_size[1] = 0;
+  EXPECT_EQ(
+      refusal(empty),
+      "op 'neg': tensor 'x' has device size [1, 0, 64] and elements of 2 bytes; all must be at least 1");
   DivisionProblem problem = pointwise({4, 64});
   problem.tensors[0].coordinates.pop_back();
   EXPECT_EQ(refusal(problem), "op 'neg': tensor 'x' has 2 coordinates for 3 device dimensions");

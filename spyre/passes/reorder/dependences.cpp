@@ -16,11 +16,11 @@ std::vector<Touched> touched_by_node(const Graph& graph) {
   const auto is_input = [&](BufferId id) { return graph.buffers[static_cast<size_t>(id)].is_input; };
   std::vector<Touched> all;
   for (const Node& node : graph.nodes) {
-    Touched touched{.reads = {}, .writes = node.target};
+    Touched touched{.reads = {}, .writes = graph.owner(node.target)};
     for (const Instruction& instruction : node.body) {
-      if (instruction.is_load()) touched.reads.insert(instruction.buffer);
+      if (instruction.is_load()) touched.reads.insert(graph.owner(instruction.buffer));
     }
-    touched.mutation = is_input(node.target);
+    touched.mutation = is_input(touched.writes);
     touched.input = touched.mutation || std::any_of(touched.reads.begin(), touched.reads.end(), is_input);
     all.push_back(std::move(touched));
   }

@@ -1,0 +1,389 @@
+// Operators that move elements: copies, cat, gathers, and patterns made from positions.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "spyre/forms/forms.h"
+#include "spyre/forms/steps.h"
+
+namespace spyre::forms {
+
+Status copy(Builder& builder, Arguments args, std::string_view /*op*/) {
+  SPYRE_TRY(arithmetic_type(tensor(args[0]).dtype));
+  NodeBuilder node = builder.node(builder.result(), builder.result().size);
+  node.store(node.load(tensor(args[0])));
+  return Status();
+}
+
+Status concatenate(Builder& builder, Arguments args, std::string_view /*op*/) {
+  const size_t rank = builder.result().size.size();
+  SPYRE_ASSIGN_OR_RETURN(const size_t dim, dimension(integer(args[1], 0), rank));
+  int64_t start = 0;
+  for (const std::optional<TensorView>& part : tensors(args[0])) {
+    if (!part || element_count(*part) == 0) {
+      continue;
+    }
+    SPYRE_TRY(arithmetic_type(part->dtype));
+    if (part->size.size() != rank) {
+      return refuse("tensors with different numbers of dimensions beside one another");
+    }
+    NodeBuilder node = builder.node(builder.result(), part->size);
+    std::vector<Expr> position = node.loops(0, rank);
+    position[dim] = position[dim] + Expr::constant(start);
+    node.store(node.load(*part), position);
+    start += part->size[dim];
+  }
+  return Status();
+}
+
+namespace {
+
+/// Tensors beside one another along a dimension of `target`, which they fill. Those without elements are passed over.
+void join(Builder& builder, const TensorView& target, size_t dim, std::span<const TensorView> parts) {
+  int64_t start = 0;
+  for (const TensorView& part : parts) {
+    if (element_count(part) > 0) {
+      NodeBuilder node = builder.node(target, part.size);
+      std::vector<Expr> position = node.loops(0, target.size.size());
+      position[dim] = position[dim] + Expr::constant(start);
+      node.store(node.load(part), position);
+    }
+    start += part.size[dim];
+  }
+}
+
+}  // namespace
+
+Status roll(Builder& builder, Arguments args, std::string_view /*op*/) {
+  TensorView x = tensor(args[0]);
+  SPYRE_TRY(arithmetic_type(x.dtype));
+  const std::vector<int64_t> shifts = integers(args[1]);
+  const std::vector<int64_t> dims = is_none(args[2]) ? std::vector<int64_t>() : integers(args[2]);
+  TensorView last = builder.result();
+  if (element_count(x) == 0) {
+    return refuse("a roll of nothing");
+  }
+  if (dims.empty()) {  // as one row
+    if (shifts.size() != 1 || !is_contiguous(last)) {
+      return refuse("a roll of all elements into other strides than rows have");
+    }
+    x = reshape(builder, x, {element_count(x)});
+    last = reshape(builder, last, {element_count(last)});
+  } else if (dims.size() != shifts.size() || last.size.size() != x.size.size()) {
+    return refuse("a roll with another number of dimensions than shifts");
+  }
+  for (size_t i = 0; i < shifts.size(); ++i) {
+    SPYRE_ASSIGN_OR_RETURN(const size_t dim, dimension(dims.empty() ? 0 : dims[i], x.size.size()));
+    const int64_t extent = x.size[dim], wrapped = -(shifts[i] % extent);
+    const int64_t start = wrapped < 0 ? wrapped + extent : wrapped;
+    const TensorView target = i + 1 == shifts.size() ? last : builder.local(x.size, x.dtype);
+    const std::array<TensorView, 2> parts = {narrow(x, dim, start, extent - start), narrow(x, dim, 0, start)};
+    join(builder, target, dim, parts);
+    x = target;
+  }
+  return Status();
+}
+
+Status scatter_slice(Builder& builder, Arguments args, std::string_view /*op*/) {
+  const TensorView &x = tensor(args[0]), &source = tensor(args[1]);
+  SPYRE_TRY(arithmetic_type(x.dtype));
+  SPYRE_TRY(arithmetic_type(source.dtype));
+  SPYRE_ASSIGN_OR_RETURN(const size_t dim, dimension(integer(args[2], 0), x.size.size()));
+  const int64_t extent = x.size[dim];
+  const auto inside = [&](const Argument& place, int64_t otherwise) {
+    const int64_t at = integer(place, otherwise);
+    return std::clamp<int64_t>(at < 0 ? at + extent : at, 0, extent);
+  };
+  const int64_t first = inside(args[3], 0), end = std::max(first, inside(args[4], extent));
+  std::vector<int64_t> written = x.size;
+  written[dim] = end - first;
+  // No kernel writes a part of a stick and keeps the rest: the parts lie beside one another in the result.
+  if (integer(args[5], 1) != 1 || source.size != written) {
+    return refuse("a slice with steps, or a source of another size");
+  }
+  const std::array<TensorView, 3> parts = {narrow(x, dim, 0, first), source,
+                                           narrow(x, dim, end, extent - end)};
+  join(builder, builder.result(), dim, parts);
+  return Status();
+}
+
+Status scatter_select(Builder& builder, Arguments args, std::string_view op) {
+  const TensorView &x = tensor(args[0]), &source = tensor(args[1]);
+  SPYRE_ASSIGN_OR_RETURN(const size_t dim, dimension(integer(args[2]), x.size.size()));
+  SPYRE_ASSIGN_OR_RETURN(const size_t place, dimension(integer(args[3]), static_cast<size_t>(x.size[dim])));
+  if (source.size.size() + 1 != x.size.size()) {
+    return refuse("a source of another size");
+  }
+  const auto whole = [](size_t value) {
+    return Number{.value = static_cast<double>(value), .kind = Number::Kind::kInt};
+  };
+  const std::array<Argument, 5> slice = {x, unsqueeze(source, dim), whole(dim), whole(place),
+                                         whole(place + 1)};
+  return scatter_slice(builder, Arguments(slice), op);
+}
+
+Status stack(Builder& builder, Arguments args, std::string_view /*op*/) {
+  const size_t rank = builder.result().size.size();
+  SPYRE_ASSIGN_OR_RETURN(const size_t dim, dimension(integer(args[1], 0), rank));
+  int64_t slot = 0;
+  for (const std::optional<TensorView>& part : tensors(args[0])) {
+    if (!part) {
+      continue;
+    }
+    SPYRE_TRY(arithmetic_type(part->dtype));
+    NodeBuilder node = builder.node(builder.result(), part->size);
+    std::vector<Expr> position = node.loops(0, rank - 1);
+    position.insert(position.begin() + static_cast<std::ptrdiff_t>(dim), Expr::constant(slot++));
+    node.store(node.load(*part), position);
+  }
+  return Status();
+}
+
+Status pad(Builder& builder, Arguments args, std::string_view /*op*/) {
+  const TensorView& x = tensor(args[0]);
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, arithmetic_type(x.dtype));
+  const std::vector<int64_t> padding = integers(args[1]), size = builder.result().size;
+  const size_t rank = size.size();
+  if (x.size.size() != rank || padding.size() > 2 * rank) {
+    return refuse("more padding than dimensions");
+  }
+  // By dimension where x begins in the result, how much of it there is, and where that begins in x.
+  std::vector<int64_t> start(rank), kept = x.size, cut(rank);
+  for (size_t i = 0; i < padding.size() / 2; ++i) {
+    const size_t d = rank - 1 - i;
+    const int64_t before = padding[2 * i], after = padding[2 * i + 1];
+    start[d] = std::max<int64_t>(before, 0);
+    cut[d] = std::max<int64_t>(-before, 0);
+    kept[d] += std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0);
+  }
+  const auto at = [&](NodeBuilder& node, const std::vector<int64_t>& first) {
+    std::vector<Expr> position;
+    for (size_t d = 0; d < rank; ++d) {
+      position.push_back(node.loop(d) + Expr::constant(first[d]));
+    }
+    return position;
+  };
+  if (element_count(kept) > 0) {
+    NodeBuilder node = builder.node(builder.result(), kept);
+    node.store(node.load(x, at(node, cut)), at(node, start));
+  }
+  // What is before and behind x along one dimension, beside x along those before it, all along those behind it.
+  for (size_t d = 0; d < rank; ++d) {
+    for (const auto& [begin, end] :
+         {std::pair<int64_t, int64_t>(0, start[d]), {start[d] + kept[d], size[d]}}) {
+      std::vector<int64_t> first(rank), extent = size;
+      std::copy_n(start.begin(), d, first.begin());
+      std::copy_n(kept.begin(), d, extent.begin());
+      first[d] = begin;
+      extent[d] = end - begin;
+      if (element_count(extent) > 0) {
+        NodeBuilder node = builder.node(builder.result(), extent);
+        node.store(node.constant(number(args[2], 0), type), at(node, first));
+      }
+    }
+  }
+  return Status();
+}
+
+Status triangle(Builder& builder, Arguments args, std::string_view op) {
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, arithmetic_type(tensor(args[0]).dtype));
+  const size_t rank = builder.result().size.size();
+  if (rank < 2) {
+    return refuse("a triangle of less than two dimensions");
+  }
+  NodeBuilder node = builder.node(builder.result(), builder.result().size);
+  const int64_t diagonal = std::clamp(integer(args[1], 0), -kMostElements, kMostElements);
+  // Below or on the diagonal: column - row - diagonal <= 0.
+  const Expr distance = node.loop(rank - 1) + -1 * node.loop(rank - 2) + Expr::constant(-diagonal);
+  const Value inside =
+      node.op(op, {node.index(distance, HostType::kFloat32), node.constant(0, HostType::kFloat32)});
+  const Value x = node.load(tensor(args[0]));
+  node.store(node.op("where", {inside, x, node.constant(0, type)}));
+  return Status();
+}
+
+Status index_select(Builder& builder, Arguments args, std::string_view /*op*/) {
+  const TensorView &table = tensor(args[0]), &index = tensor(args[2]);
+  SPYRE_TRY(arithmetic_type(table.dtype));
+  if (table.size.empty() || index.size.size() != 1) {
+    return refuse("an index without dimensions");
+  }
+  SPYRE_ASSIGN_OR_RETURN(const size_t dim, dimension(integer(args[1]), table.size.size()));
+  NodeBuilder node = builder.node(builder.result(), builder.result().size);
+  const Value row = node.load(index, {node.loop(dim)});
+  std::vector<Expr> position;
+  for (size_t d = 0; d < node.output_loops(); ++d) {
+    position.push_back(d == dim ? NodeBuilder::indirect(row) : node.loop(d));
+  }
+  node.store(node.load(table, position));
+  return Status();
+}
+
+namespace {
+
+/// The positions in x[:, i], and the dimension they are along.
+struct OneIndex {
+  TensorView positions;
+  size_t dim = 0;
+
+  size_t rank() const { return positions.size.size(); }
+
+  /// x[:, i] is x with the dimension replaced by those of the index.
+  std::vector<int64_t> selected(const TensorView& x) const {
+    std::vector<int64_t> size = x.size;
+    const auto at = size.erase(size.begin() + static_cast<std::ptrdiff_t>(dim));
+    size.insert(at, positions.size.begin(), positions.size.end());
+    return size;
+  }
+
+  /// Where in x the current point of loops over `selected` lies.
+  std::vector<Expr> place(NodeBuilder& node, Value position) const {
+    std::vector<Expr> place;
+    for (size_t d = 0; d < node.output_loops(); ++d) {
+      if (d == dim) {
+        place.push_back(NodeBuilder::indirect(position));
+      }
+      if (d < dim || d >= dim + rank()) {
+        place.push_back(node.loop(d));
+      }
+    }
+    if (dim == node.output_loops()) {
+      place.push_back(NodeBuilder::indirect(position));
+    }
+    return place;
+  }
+
+  Value load(NodeBuilder& node) const { return node.load(positions, node.loops(dim, rank())); }
+
+  /// The same where negative positions count from the end.
+  Value load_wrapped(NodeBuilder& node, int64_t extent) const {
+    const Value given = load(node);
+    const HostType type = node.dtype(given);
+    const Value negative = node.op("lt", {given, node.constant(0, type)});
+    const Value wrapped = node.op("add", {given, node.constant(static_cast<double>(extent), type)});
+    return node.op("where", {negative, wrapped, given});
+  }
+};
+
+Result<OneIndex> one_index(const TensorView& x, const Argument& indices) {
+  std::optional<OneIndex> found;
+  size_t dim = 0;
+  for (const std::optional<TensorView>& index : tensors(indices)) {
+    if (index.has_value()) {
+      if (found.has_value()) {
+        return refuse("more than one index tensor");
+      }
+      if (!is_integer(index->dtype)) {
+        return refuse("a mask as index");
+      }
+      found = OneIndex{*index, dim};
+    }
+    ++dim;
+  }
+  if (!found.has_value()) {
+    return refuse("no index tensor");
+  }
+  if (found->dim >= x.size.size()) {
+    return refuse("an index along a dimension that does not exist");
+  }
+  return *found;
+}
+
+/// Whether broadcasting makes `to` out of `from`.
+bool expands_to(const std::vector<int64_t>& from, const std::vector<int64_t>& to) {
+  return from.size() <= to.size() && std::equal(from.rbegin(), from.rend(), to.rbegin(),
+                                                [](int64_t a, int64_t b) { return a == b || a == 1; });
+}
+
+std::vector<int64_t> size_of(const Argument& argument) {
+  return is_number(argument) ? std::vector<int64_t>() : tensor(argument).size;
+}
+
+/// What the result holds where nothing is written: x itself, unless the result is x.
+void start_from(Builder& builder, const TensorView& x) {
+  if (x == builder.result()) {
+    return;
+  }
+  NodeBuilder node = builder.node(builder.result(), x.size);
+  node.store(node.load(x));
+}
+
+}  // namespace
+
+Status index(Builder& builder, Arguments args, std::string_view /*op*/) {
+  const TensorView& x = tensor(args[0]);
+  SPYRE_TRY(arithmetic_type(x.dtype));
+  SPYRE_ASSIGN_OR_RETURN(const OneIndex index, one_index(x, args[1]));
+  NodeBuilder node = builder.node(builder.result(), builder.result().size);
+  const Value position = index.load_wrapped(node, x.size[index.dim]);
+  node.store(node.load(x, index.place(node, position)));
+  return Status();
+}
+
+Status index_copy(Builder& builder, Arguments args, std::string_view /*op*/) {
+  const TensorView &x = tensor(args[0]), &source = tensor(args[3]);
+  SPYRE_TRY(arithmetic_type(x.dtype));
+  if (x.size.empty() || source.size.size() != x.size.size() || tensor(args[2]).size.size() != 1) {
+    return refuse("an index or a source without dimensions");
+  }
+  SPYRE_ASSIGN_OR_RETURN(const size_t dim, dimension(integer(args[1]), x.size.size()));
+  const OneIndex index{tensor(args[2]), dim};
+  start_from(builder, x);
+  NodeBuilder node = builder.node(builder.result(), source.size);
+  const Value position = index.load(node);
+  node.store(node.load(source), index.place(node, position));
+  return Status();
+}
+
+Status index_put(Builder& builder, Arguments args, std::string_view /*op*/) {
+  const TensorView& x = tensor(args[0]);
+  SPYRE_TRY(arithmetic_type(x.dtype));
+  SPYRE_ASSIGN_OR_RETURN(const OneIndex index, one_index(x, args[1]));
+  if (flag(args[3])) {
+    return refuse("an index that adds up what it meets twice");
+  }
+  if (type_of(builder, args[2]) != x.dtype || !expands_to(size_of(args[2]), index.selected(x))) {
+    return refuse("values that are not those of the indexed part");
+  }
+  start_from(builder, x);
+  NodeBuilder node = builder.node(builder.result(), index.selected(x));
+  const Value position = index.load_wrapped(node, x.size[index.dim]);
+  node.store(operand(node, args[2], x.dtype), index.place(node, position));
+  return Status();
+}
+
+Status embedding(Builder& builder, Arguments args, std::string_view /*op*/) {
+  const TensorView &table = tensor(args[0]), &index = tensor(args[1]);
+  SPYRE_TRY(arithmetic_type(table.dtype));
+  NodeBuilder node = builder.node(builder.result(), builder.result().size);
+  const size_t rank = index.size.size();
+  const Value row = node.load(index, node.loops(0, rank));
+  node.store(node.load(table, {NodeBuilder::indirect(row), node.loop(rank)}));
+  return Status();
+}
+
+Status arange(Builder& builder, Arguments args, std::string_view /*op*/) {
+  const HostType type = builder.result().dtype;
+  SPYRE_TRY(arithmetic_type(type));
+  const Number one{.value = 1, .kind = Number::Kind::kInt};
+  const Number &start = std::get<Number>(args[0]), &step = is_none(args[2]) ? one : std::get<Number>(args[2]);
+  NodeBuilder node = builder.node(builder.result(), builder.result().size);
+  // Into integers PyTorch counts with whole numbers, whatever was asked for.
+  const bool whole = start.kind == Number::Kind::kInt && step.kind == Number::Kind::kInt;
+  if (is_integer(type) || whole) {
+    if (std::fabs(start.value) > kMostElements || std::fabs(step.value) > kMostElements) {
+      return refuse("numbers that do not fit the card's 32-bit integers");
+    }
+    const Expr at =
+        static_cast<int64_t>(step.value) * node.loop(0) + Expr::constant(static_cast<int64_t>(start.value));
+    node.store(node.index(at, type));
+    return Status();
+  }
+  const auto constant = [&](const Number& value) { return node.constant(value.value, HostType::kFloat32); };
+  const Value steps = node.op("mul", {node.index(node.loop(0), HostType::kFloat32), constant(step)});
+  node.store(node.op("add", {steps, constant(start)}));
+  return Status();
+}
+
+}  // namespace spyre::forms

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "spyre/graph/device_op.h"
+#include "spyre/layout/sen169.h"
+#include "spyre/ops/formulas.h"
+
+/// What a graph of the card's operations computes, by their rows in ops/table.def: slow, plain, and without a layout.
+/// Element values are doubles whatever their type; every operation rounds to float, wraps at 32 bits or keeps nine
+/// fraction bits, as the card does.
+namespace spyre::test {
+
+using Values = std::vector<double>;
+
+inline double apply(const std::string& op, const Values& operands, const Values& constants) {
+  using namespace formulas;
+  using T = float;
+  const auto at = [](const Values& values, size_t i) { return i < values.size() ? values[i] : 0.0; };
+  const auto word = [&](size_t i) { return static_cast<uint32_t>(static_cast<int64_t>(at(operands, i))); };
+  if (op == "addi32toi32") return static_cast<int32_t>(word(0) + word(1));
+  if (op == "muli32toi32") return static_cast<int32_t>(word(0) * word(1));
+  if (op == "fp32toint32") return std::trunc(std::clamp(operands[0], -0x1p31, 0x1p31 - 1));
+  if (op == "fp32todl16") return fp32_from_sen169(sen169_from_fp32(static_cast<float>(operands[0])));
+  if (op == "int32tofp32") return static_cast<float>(operands[0]);
+  if (op == "dl16tofp32" || op == "identity") return operands[0];
+  [[maybe_unused]] const T x = static_cast<T>(at(operands, 0)), y = static_cast<T>(at(operands, 1)),
+                           z = static_cast<T>(at(operands, 2));
+  [[maybe_unused]] const T k0 = static_cast<T>(at(constants, 0)), k1 = static_cast<T>(at(constants, 1));
+#define SPYRE_POINTWISE(name, inputs, formats, names, mask, meaning) \
+  if (op == #name) return static_cast<T>(meaning);
+#include "spyre/ops/table.def"
+  SPYRE_CHECK(false, "no meaning here for '" + op + "'");
+}
+
+inline double fold(const std::string& op, double so_far, double value) {
+  const auto a = static_cast<float>(so_far), x = static_cast<float>(value);
+  if (op == "sum" || op == "mean" || op == "batchmatmul") return a + x;
+  if (op == "prod") return a * x;
+  SPYRE_CHECK(op == "max" || op == "min", "no meaning here for the reduction '" + op + "'");
+  return op == "max" ? formulas::max(a, x) : formulas::min(a, x);
+}
+
+class Evaluator {
+ public:
+  /// Runs the graph on its inputs, by name, and answers with its first result.
+  static Values run(const Graph& graph, const std::map<std::string, Values>& inputs) {
+    Evaluator evaluator(graph);
+    for (size_t i = 0; i < graph.buffers.size(); ++i) {
+      const Buffer& buffer = graph.buffers[i];
+      Values& values = evaluator.memory_[i];
+      values.resize(static_cast<size_t>(std::max<int64_t>(buffer.reach(), 1)));
+      if (buffer.is_input) values = inputs.at(buffer.name);
+      if (!buffer.fill) continue;
+      for (size_t e = 0; e < values.size(); ++e) {
+        values[e] = buffer.fill->start + buffer.fill->step * static_cast<double>(e);
+      }
+    }
+    for (const Node& node : graph.nodes) evaluator.run(node);
+    return evaluator.memory_[static_cast<size_t>(graph.results[0])];
+  }
+
+ private:
+  explicit Evaluator(const Graph& graph) : memory_(graph.buffers.size()) {}
+
+  double& element(const Access& access, const std::map<std::string, int64_t, std::less<>>& at) {
+    return memory_[static_cast<size_t>(access.buffer)]
+                  [static_cast<size_t>(access.index.evaluate(at).value())];
+  }
+
+  void run(const Node& node) {
+    const DeviceOp op = device_op(node);
+    Values constants;
+    for (const auto& [name, value] : op.constants) constants.push_back(value);
+    // Reduced loops run inside the others: the first step of each result starts it.
+    std::vector<Loop> loops;
+    for (const bool reduced : {false, true}) {
+      for (const Loop& loop : node.loops) {
+        if (loop.reduced == reduced) loops.push_back(loop);
+      }
+    }
+    std::map<std::string, int64_t, std::less<>> at;
+    for (const Loop& loop : loops) at[loop.name] = 0;
+    while (true) {
+      step(op, constants, loops, at);
+      size_t i = loops.size();
+      while (i > 0 && ++at[loops[i - 1].name] == loops[i - 1].extent) at[loops[--i].name] = 0;
+      if (i == 0) return;
+    }
+  }
+
+  void step(const DeviceOp& op, const Values& constants, const std::vector<Loop>& loops,
+            const std::map<std::string, int64_t, std::less<>>& at) {
+    Values operands;
+    for (const Access& input : op.inputs) operands.push_back(element(input, at));
+    double& result = element(op.output, at);
+    if (!op.reduces) {
+      result = apply(op.op, operands, constants);
+      return;
+    }
+    const double value = op.is_matmul() ? operands[0] * operands[1] : operands[0];
+    const auto is = [&](auto&& when) {
+      return std::all_of(loops.begin(), loops.end(), [&](const Loop& l) { return !l.reduced || when(l); });
+    };
+    result = is([&](const Loop& l) { return at.at(l.name) == 0; }) ? value : fold(op.op, result, value);
+    if (op.op == "mean" && is([&](const Loop& l) { return at.at(l.name) == l.extent - 1; }))
+      result *= constants[0];
+  }
+
+  std::vector<Values> memory_;
+};
+
+}  // namespace spyre::test
