@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "spyre/base/json.h"
 #include "spyre/lx/test_graphs.h"
 
 namespace spyre::lx {
