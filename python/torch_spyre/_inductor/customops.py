@@ -7,8 +7,6 @@ lowering in ``lowering.py``.
 import torch
 from torch.library import Library, register_autograd, register_fake
 
-from torch_spyre._inductor import classes
-
 _library = Library("spyre", "FRAGMENT")  # kept alive: operators go with it
 
 
@@ -66,27 +64,19 @@ def _checked_index(index, size: int):
 _define("checked_index(Tensor index, int size) -> Tensor", lambda index, size: torch.empty_like(index), _checked_index)
 
 
-def _class_of_each(index, count: int, ignored: int):
-    classes.check(index, count, ignored)
-    return classes.of_each(index, count, ignored)
-
-
-def _by_class(index, count: int, ignored: int):
-    classes.check(index, count, ignored)
-    return classes.by_class(index, count, ignored)
-
-
-# Which of so many classes every index means, along a last dimension or along a first one; the ignored one is none.
+# An index_put that accumulates, under a name that Inductor does not know and hence not write in place.
 _define(
-    "class_of_each(Tensor index, int classes, int ignored) -> Tensor",
-    lambda index, classes, ignored: index.new_empty(*index.shape, classes, dtype=torch.bool),
-    _class_of_each,
+    "index_put_sum(Tensor x, Tensor?[] indices, Tensor values) -> Tensor",
+    lambda x, indices, values: torch.empty_like(x),
+    lambda x, indices, values: torch.ops.aten.index_put(x, indices, values, True),
 )
-_define(
-    "by_class(Tensor index, int classes, int ignored) -> Tensor",
-    lambda index, classes, ignored: index.new_empty(classes, *index.shape, dtype=torch.bool),
-    _by_class,
-)
+
+
+def _grouped_shape(x, weight, ends):
+    return x.new_empty(*(() if weight.ndim == 3 else ends.shape), x.shape[0], weight.shape[-1])
+
+
+_define("grouped_mm(Tensor x, Tensor weight, Tensor ends) -> Tensor", _grouped_shape, torch.ops.aten._grouped_mm)
 
 
 def _padding_mask(columns: int, first: int, dtype, device):
