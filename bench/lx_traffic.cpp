@@ -47,7 +47,7 @@ std::string excess(const Graph& graph) {
       const int64_t bytes =
           128 * lx::sticks_moved(access.ops[touch.node], touch.operand, access.layouts[touch.node]);
       moved += bytes;
-      touches += fmt::format(" {} {:.2f}", access.ops[touch.node].op.op, mib(bytes));
+      touches += fmt::format(" {} {:.2f}", to_string(access.ops[touch.node].op.op), mib(bytes));
     }
     const bool once = buffer.is_input || graph.is_result(static_cast<BufferId>(b));
     const int64_t more = moved - (once && moved > 0 ? buffer.layout->byte_size().value().count() : 0);

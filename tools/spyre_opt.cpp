@@ -37,7 +37,7 @@ Status check_layouts(const Graph& graph) {
     const Result<NormalOp> normal = normalize_op(graph, node, layouts);
     if (!normal.ok()) {
       return Error(normal.error().kind,
-                   fmt::format("node '{}' ({}): {}", node.name, op.op, normal.error().message));
+                   fmt::format("node '{}' ({}): {}", node.name, to_string(op.op), normal.error().message));
     }
   }
   return Status();

@@ -21,7 +21,7 @@ Json cost_json(const lx::PlanCost& cost) {
 Json nodes_json(const Graph& graph, const std::vector<std::string>& names) {
   std::map<std::string, Json> rows;
   for (const Node& node : graph.nodes) {
-    rows[node.name] = {{"name", node.name}, {"op", device_op(node).op}, {"bundle", node.bundle}};
+    rows[node.name] = {{"name", node.name}, {"op", to_string(device_op(node).op)}, {"bundle", node.bundle}};
   }
   Json nodes = Json::array();
   for (const std::string& name : names) nodes.push_back(rows[name]);

@@ -12,6 +12,10 @@ namespace {
 
 constexpr std::string_view kReduce = "reduce.";
 
+std::string_view base_name(const Instruction& compute) {
+  return std::string_view(compute.op).substr(compute.is_reduction() ? kReduce.size() : 0);
+}
+
 }  // namespace
 
 bool is_device_op(const Node& node) {
@@ -23,12 +27,12 @@ bool is_device_op(const Node& node) {
   }
   const auto is_load = [&](int value) { return node.body[static_cast<size_t>(value)].is_load(); };
   return compute == nullptr ? !node.body.empty() && is_load(node.result)
-                            : std::all_of(compute->operands.begin(), compute->operands.end(), is_load);
+                            : op_from_name(base_name(*compute)).has_value() &&
+                                  std::all_of(compute->operands.begin(), compute->operands.end(), is_load);
 }
 
 DeviceOp device_op(const Node& node) {
   DeviceOp op;
-  op.op = "identity";
   op.output = {node.target, node.target_index};
   const Instruction* compute = nullptr;
   std::set<std::string> index_values = node.target_index.index_tensors();
@@ -55,7 +59,10 @@ DeviceOp device_op(const Node& node) {
     return op;
   }
   op.reduces = compute->is_reduction();
-  op.op = op.reduces ? compute->op.substr(kReduce.size()) : compute->op;
+  const std::optional<OpId> id = op_from_name(base_name(*compute));
+  SPYRE_CHECK(id.has_value(),
+              fmt::format("node '{}': '{}' is an operation of the card", node.name, compute->op));
+  op.op = *id;
   op.constants = compute->attributes;
   for (const int operand : compute->operands) op.inputs.push_back(load(operand));
   return op;
@@ -76,7 +83,7 @@ void set_device_op(const Graph& graph, Node& node, const DeviceOp& op, HostType 
     add_load(access);
   }
   Instruction compute;
-  compute.op = op.reduces ? std::string(kReduce) + op.op : op.op;
+  compute.op = fmt::format("{}{}", op.reduces ? kReduce : "", to_string(op.op));
   compute.attributes = op.constants;
   compute.dtype = dtype;
   for (const Access& input : op.inputs) {
@@ -84,7 +91,7 @@ void set_device_op(const Graph& graph, Node& node, const DeviceOp& op, HostType 
     add_load(input);
   }
   node.result = static_cast<int>(node.body.size()) - 1;
-  if (op.op != "identity" || op.inputs.size() != 1) {
+  if (op.op != OpId::identity || op.inputs.size() != 1) {
     node.result = static_cast<int>(node.body.size());
     node.body.push_back(std::move(compute));
   }

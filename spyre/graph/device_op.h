@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "spyre/graph/graph.h"
+#include "spyre/ops/ops.h"
 
 namespace spyre {
 
@@ -19,20 +20,20 @@ struct Access {
 /// A node whose body is one operation of the card: what it reads, what it does, what it writes.
 ///
 ///     v0 = load x[100*p0 + r0]
-///     v1 = reduce.sum v0                 ->   op "sum", reduces, inputs {x[100*p0 + r0]}, output {s[p0]}
+///     v1 = reduce.sum v0                 ->   op sum, reduces, inputs {x[100*p0 + r0]}, output {s[p0]}
 ///     store s[p0] v1
 ///
-/// A body that only copies has the op "identity". Index tensors that an access reads through
+/// A body that only copies is an identity. Index tensors that an access reads through
 /// (`IndirectAccess('v0')`) are listed apart, under the name of their value.
 struct DeviceOp {
-  std::string op;  ///< base name of a row of ops/table.def
+  OpId op = OpId::identity;
   bool reduces = false;
   std::vector<Access> inputs;
   std::vector<std::pair<std::string, Access>> indices;
   Access output;
   std::vector<std::pair<std::string, double>> constants;
 
-  bool is_matmul() const { return op == "batchmatmul"; }
+  bool is_matmul() const { return op == OpId::batchmatmul; }
 };
 
 /// Fails (as a bug of ours) on a node that still has a body of several operations.

@@ -192,7 +192,7 @@ TEST(DeviceOpView, IsTheNodeWithItsOneOperation) {
           "store b[64*p0 + p1] v1 } return b }")
           .value();
   const DeviceOp op = device_op(graph.nodes[0]);
-  EXPECT_EQ(op.op, "identity");
+  EXPECT_EQ(op.op, OpId::identity);
   ASSERT_EQ(op.indices.size(), 1U);
   EXPECT_EQ(op.indices[0].first, "v0");
   ASSERT_EQ(op.inputs.size(), 1U);

@@ -11,7 +11,7 @@ namespace {
 
 // An undivided node that copies along the loops of the basis.
 Node plain_copy(const Graph& graph, const GraphAccess& access, const BufferTouch& basis, BufferId from,
-                BufferId to, std::string_view op) {
+                BufferId to, OpId op) {
   const NormalOp& model = access.ops[basis.node];
   Node node;
   for (size_t i = 0; i < model.access.loops.size(); ++i) {
@@ -22,7 +22,7 @@ Node plain_copy(const Graph& graph, const GraphAccess& access, const BufferTouch
   const Expr& index = model.access.indices[basis.operand];
   node.name = graph.buffers[static_cast<size_t>(to)].name;
   node.source = graph.nodes[basis.node].source;
-  const DeviceOp copy{.op = std::string(op), .inputs = {{from, index}}, .output = {to, index}};
+  const DeviceOp copy{.op = op, .inputs = {{from, index}}, .output = {to, index}};
   set_device_op(graph, node, copy, graph.buffers[static_cast<size_t>(from)].dtype);
   return node;
 }
@@ -60,7 +60,7 @@ const BufferTouch* whole_touch(const Graph& graph, const GraphAccess& access, Bu
 
 std::optional<NormalOp> model_of_copy(const Graph& graph, const GraphAccess& access, const BufferTouch& basis,
                                       BufferId buffer) {
-  return normal_copy(graph, plain_copy(graph, access, basis, buffer, buffer, "identity"),
+  return normal_copy(graph, plain_copy(graph, access, basis, buffer, buffer, OpId::identity),
                      both(graph, buffer));
 }
 
@@ -74,9 +74,9 @@ std::optional<Node> divided_copy(const Graph& graph, const GraphAccess& access, 
   const bool moves = from_view != to_view;
   // Cores with the same part would all write it to device memory.
   if (!moves && from_view.shared()) return std::nullopt;
-  Node node = plain_copy(graph, access, basis, from, to, moves ? "shuffle" : "identity");
+  Node node = plain_copy(graph, access, basis, from, to, moves ? OpId::shuffle : OpId::identity);
   const TwoLayouts layouts = both(graph, from);
-  const auto op = normal_copy(graph, plain_copy(graph, access, basis, from, to, "identity"), layouts);
+  const auto op = normal_copy(graph, plain_copy(graph, access, basis, from, to, OpId::identity), layouts);
   if (!op) return std::nullopt;
   const auto before = loops_for_view(*op, 0, from_view, layouts);
   const auto after = loops_for_view(*op, 0, to_view, layouts);

@@ -105,7 +105,7 @@ PlanCost& PlanCost::operator-=(const PlanCost& other) {
 
 PlanCost work_cost(const NormalOp& op, std::span<const DeviceLayout* const> layouts) {
   PlanCost cost;
-  if (op.op.op == "shuffle") return cost;
+  if (op.op.op == OpId::shuffle) return cost;
   if (op.op.is_matmul()) {
     cost.compute = matmul_compute(op);
   } else {
@@ -147,7 +147,7 @@ Result<PlanCost> cost_of(const Graph& graph) {
   for (size_t n = 0; n < access.ops.size(); ++n) {
     const NormalOp& op = access.ops[n];
     cost += work_cost(op, access.layouts[n]);
-    if (op.op.op == "shuffle") {
+    if (op.op.op == OpId::shuffle) {
       const ViewOrReason from = core_view(op, 0, access.layouts[n]), to = core_view(op, 1, access.layouts[n]);
       cost.ring = cost.ring + shuffle_time(std::get<CoreView>(from), std::get<CoreView>(to));
       continue;

@@ -25,10 +25,8 @@ class OpLowering {
     SPYRE_TRY(normalize());
     order_ = iteration_order(normal_);
     const std::vector<int64_t> steps = core_steps(normal_);
-    const bool shuffles = normal_.op.op == "shuffle";
-    spec_.op = restickify_ ? "ReStickifyOpHBM" : normal_.op.op;
-    const OpInfo* info = find_op(spec_.op);
-    SPYRE_CHECK(info != nullptr, fmt::format("'{}' is an op function", spec_.op));
+    const bool shuffles = normal_.op.op == OpId::shuffle;
+    spec_.op = restickify_ ? OpId::ReStickifyOpHBM : normal_.op.op;
     spec_.is_reduction = normal_.op.reduces;
     if (!shuffles) spec_.constants = normal_.op.constants;
     const bool by_target = shuffles && cores_after(loops()) > cores_used(loops());
@@ -70,8 +68,7 @@ class OpLowering {
     SPYRE_ASSIGN_OR_RETURN(normal_, normalize_op(graph_, node_, layouts));
     restickify_ = is_restickify(normal_);
     if (restickify_) give_lanes_a_loop();
-    const OpInfo* info = find_op(op.op);
-    if (info != nullptr && info->family == OpFamily::kConversion) give_single_elements_a_stick();
+    if (info_of(op.op).family == OpFamily::kConversion) give_single_elements_a_stick();
     if (loops().empty()) give_one_loop();
     complete_pairs(layouts);
     return Status();

@@ -9,8 +9,8 @@ namespace spyre {
 namespace {
 
 Error with_origin(const Error& cause, const Node& node) {
-  return Error(cause.kind,
-               fmt::format("cut-loops: node '{}' ({}): {}", node.name, device_op(node).op, cause.message))
+  return Error(cause.kind, fmt::format("cut-loops: node '{}' ({}): {}", node.name,
+                                       to_string(device_op(node).op), cause.message))
       .about(origin_of(node));
 }
 

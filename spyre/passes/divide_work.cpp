@@ -90,7 +90,7 @@ void keep_pairs_together(const Graph& graph, const Node& node, const NormalOp& o
 }  // namespace
 
 DivisionProblem division_problem(const Graph& graph, const Node& node, const NormalOp& op, int64_t cores) {
-  DivisionProblem problem{.op = fmt::format("{} ({})", node.name, op.op.op), .cores = cores};
+  DivisionProblem problem{.op = fmt::format("{} ({})", node.name, to_string(op.op.op)), .cores = cores};
   problem.role = op.op.is_matmul() ? OpRole::kMatmul
                  : op.op.reduces   ? OpRole::kReduction
                                    : OpRole::kPointwise;

@@ -17,19 +17,19 @@ using namespace integer_steps;
 
 // By the sign of the difference: that of the integers themselves where they are so close that floats do not
 // tell them apart, else that of the floats, which never overflows. A truth value in fp32.
-Operand compared(OpEmitter& emit, std::string_view comparison, const Operand& x, const Operand& y) {
+Operand compared(OpEmitter& emit, OpId comparison, const Operand& x, const Operand& y) {
   const Operand a = as_float(emit, x), b = as_float(emit, y);
   // Beside a number that fp32 holds with its neighbours, the other may be rounded: it stays on its side.
   if (std::min(x.most, y.most) < kExact) return emit.op(comparison, {a, b});
   Operand apart = as_float(emit, difference(emit, x, y));
-  if (comparison != "equal" && comparison != "notequal") {
-    apart = emit.op("where3", {emit.op("equal", {a, b}), apart, emit.op("sub", {a, b})});
+  if (comparison != OpId::equal && comparison != OpId::notequal) {
+    apart = emit.op(OpId::where3, {emit.op(OpId::equal, {a, b}), apart, emit.op(OpId::sub, {a, b})});
   }
   return emit.op(comparison, {apart, number(emit, 0)});
 }
 
 // 1 where it holds, else 0, as an integer.
-Operand indicator(OpEmitter& emit, std::string_view comparison, const Operand& x, const Operand& y) {
+Operand indicator(OpEmitter& emit, OpId comparison, const Operand& x, const Operand& y) {
   Operand result = as_integer(emit, compared(emit, comparison, x, y));
   result.most = 1;
   return result;
@@ -40,7 +40,7 @@ Operand chosen(OpEmitter& emit, const Operand& one_or_zero, const Operand& x, co
   return sum(emit, y, product(emit, one_or_zero, difference(emit, x, y)));
 }
 
-Operand extreme_of_two(OpEmitter& emit, std::string_view comparison, const Operand& x, const Operand& y) {
+Operand extreme_of_two(OpEmitter& emit, OpId comparison, const Operand& x, const Operand& y) {
   return chosen(emit, indicator(emit, comparison, x, y), x, y);
 }
 
@@ -59,31 +59,31 @@ struct Division {
   Operand sign, x, y, quotient, remainder;
 };
 Division divided(OpEmitter& emit, const Operand& given_x, const Operand& given_y) {
-  const Operand sign =
-      sum(emit, product(emit, indicator(emit, "lesserthan", given_y, integer(emit, 0)), integer(emit, -2)),
-          integer(emit, 1));
+  const Operand sign = sum(
+      emit, product(emit, indicator(emit, OpId::lesserthan, given_y, integer(emit, 0)), integer(emit, -2)),
+      integer(emit, 1));
   const Operand x = product(emit, given_x, sign), y = product(emit, given_y, sign);
   const Operand divisor = as_float(emit, y);
   const auto guess = [&](const Operand& rest) {
-    const Operand ratio = emit.op("floor", {emit.op("realdiv", {as_float(emit, rest), divisor})});
+    const Operand ratio = emit.op(OpId::floor, {emit.op(OpId::realdiv, {as_float(emit, rest), divisor})});
     // What fp32 rounds up to 2^31 is no integer of 32 bits.
     return as_integer(
-        emit, emit.op("clip", {ratio}, std::nullopt, {{"clipMin", -0x1p31}, {"clipMax", 0x1p31 - 128}}));
+        emit, emit.op(OpId::clip, {ratio}, std::nullopt, {{"clipMin", -0x1p31}, {"clipMax", 0x1p31 - 128}}));
   };
   Operand quotient = guess(x);
   Operand remainder = difference(emit, x, product(emit, quotient, y));
   const Operand more = guess(remainder);
   quotient = sum(emit, quotient, more);
   remainder = difference(emit, remainder, product(emit, more, y));
-  const Operand step = difference(emit, indicator(emit, "greaterequal", remainder, y),
-                                  indicator(emit, "lesserthan", remainder, integer(emit, 0)));
+  const Operand step = difference(emit, indicator(emit, OpId::greaterequal, remainder, y),
+                                  indicator(emit, OpId::lesserthan, remainder, integer(emit, 0)));
   return {sign, x, y, sum(emit, quotient, step), difference(emit, remainder, product(emit, step, y))};
 }
 
 // 1 where rounding towards zero goes up from the floor.
 Operand below_zero_and_broken(OpEmitter& emit, const Division& d) {
-  return product(emit, indicator(emit, "lesserthan", d.x, integer(emit, 0)),
-                 indicator(emit, "notequal", d.remainder, integer(emit, 0)));
+  return product(emit, indicator(emit, OpId::lesserthan, d.x, integer(emit, 0)),
+                 indicator(emit, OpId::notequal, d.remainder, integer(emit, 0)));
 }
 
 std::optional<Operand> quotient_or_remainder(OpEmitter& emit, std::string_view op, const Operand& x,
@@ -99,33 +99,32 @@ std::optional<Operand> quotient_or_remainder(OpEmitter& emit, std::string_view o
   return op == "floordiv" || op == "truncdiv" ? d.quotient : product(emit, d.remainder, d.sign);
 }
 
-Operand folded(OpEmitter& emit, std::string_view op, Operand x, const std::vector<std::string>& loops) {
+Operand folded(OpEmitter& emit, OpId op, Operand x, const std::vector<std::string>& loops) {
   for (const std::string& loop : loops) x = emit.reduce(op, {x}, {loop});
   return x;
 }
 
 // 1 in fp32 where x equals its fold.
 Operand matches(OpEmitter& emit, const Operand& x, const Operand& fold) {
-  return emit.op("equal", {x, fold});
+  return emit.op(OpId::equal, {x, fold});
 }
 
 struct Extreme {
   Digits digits, best;
   Operand candidates;  // low digits beside the best high one, elsewhere something worse
 };
-Extreme extreme_of(OpEmitter& emit, const Operand& x, std::string_view extreme,
-                   const std::vector<std::string>& loops) {
+Extreme extreme_of(OpEmitter& emit, const Operand& x, OpId extreme, const std::vector<std::string>& loops) {
   const Digits digits = digits_of(emit, x);
   const Operand high = folded(emit, extreme, digits.high, loops);
-  const Operand worse = number(emit, extreme == "max" ? -1 : kBase);
-  const Operand candidates = emit.op("where3", {matches(emit, digits.high, high), digits.low, worse});
+  const Operand worse = number(emit, extreme == OpId::max ? -1 : kBase);
+  const Operand candidates = emit.op(OpId::where3, {matches(emit, digits.high, high), digits.low, worse});
   return {digits, {high, folded(emit, extreme, candidates, loops)}, candidates};
 }
 
 // Sums of digits so short that fp32 adds up `count` of them exactly.
 Result<Operand> exact_sum(OpEmitter& emit, const Operand& x, int64_t count,
                           const std::vector<std::string>& loops) {
-  const auto total = [&](const Operand& part) { return folded(emit, "sum", part, loops); };
+  const auto total = [&](const Operand& part) { return folded(emit, OpId::sum, part, loops); };
   const auto terms = static_cast<double>(count);
   if (terms * x.most <= kExact) return as_integer(emit, total(as_float(emit, x)));
   if (terms * 256 > kExact)
@@ -133,8 +132,8 @@ Result<Operand> exact_sum(OpEmitter& emit, const Operand& x, int64_t count,
   const Digits digits = digits_of(emit, x);
   if (terms * kBase <= kExact) return joined(emit, total(digits.high), total(digits.low), kBase);
   const auto in_bytes = [&](const Operand& digit) {
-    const Operand high = emit.op("floor", {emit.op("mul", {digit, number(emit, 1.0 / 256)})});
-    const Operand low = emit.op("sub", {digit, emit.op("mul", {high, number(emit, 256)})});
+    const Operand high = emit.op(OpId::floor, {emit.op(OpId::mul, {digit, number(emit, 1.0 / 256)})});
+    const Operand low = emit.op(OpId::sub, {digit, emit.op(OpId::mul, {high, number(emit, 256)})});
     return joined(emit, total(high), total(low), 256);
   };
   return sum(emit, product(emit, in_bytes(digits.high), integer(emit, kBase)), in_bytes(digits.low));
@@ -164,9 +163,9 @@ Result<Operand> exact_product(OpEmitter& emit, Operand x, const std::vector<std:
 
 std::optional<Operand> integer_op(OpEmitter& emit, std::string_view op,
                                   const std::vector<Operand>& operands) {
-  static const std::map<std::string_view, std::string_view> kComparisons = {
-      {"eq", "equal"},       {"ge", "greaterequal"}, {"gt", "greaterthan"},
-      {"le", "lesserequal"}, {"lt", "lesserthan"},   {"ne", "notequal"}};
+  static const std::map<std::string_view, OpId> kComparisons = {
+      {"eq", OpId::equal},       {"ge", OpId::greaterequal}, {"gt", OpId::greaterthan},
+      {"le", OpId::lesserequal}, {"lt", OpId::lesserthan},   {"ne", OpId::notequal}};
   const Operand& x = operands[0];
   if (op == "add") return sum(emit, x, operands[1]);
   if (op == "mul") return product(emit, x, operands[1]);
@@ -184,22 +183,23 @@ std::optional<Operand> integer_op(OpEmitter& emit, std::string_view op,
                                  [&](const Operand& o) { return emit.is_exact_float(o); });
   if (small) return std::nullopt;
   if (op == "where") return chosen(emit, emit.hold(x, Held::kInt32), operands[1], operands[2]);
-  if (op == "maximum") return extreme_of_two(emit, "greaterthan", x, operands[1]);
-  if (op == "minimum") return extreme_of_two(emit, "lesserthan", x, operands[1]);
-  if (op == "relu") return product(emit, x, indicator(emit, "greaterthan", x, integer(emit, 0)));
+  if (op == "maximum") return extreme_of_two(emit, OpId::greaterthan, x, operands[1]);
+  if (op == "minimum") return extreme_of_two(emit, OpId::lesserthan, x, operands[1]);
+  if (op == "relu") return product(emit, x, indicator(emit, OpId::greaterthan, x, integer(emit, 0)));
   if (op == "abs")
-    return chosen(emit, indicator(emit, "lesserthan", x, integer(emit, 0)), negative(emit, x), x);
+    return chosen(emit, indicator(emit, OpId::lesserthan, x, integer(emit, 0)), negative(emit, x), x);
   return operands.size() == 2 ? quotient_or_remainder(emit, op, x, operands[1]) : std::nullopt;
 }
 
 Operand integer_clamp(OpEmitter& emit, const Operand& x, double low, double high) {
   Operand result = x;
-  if (low > -0x1p31) result = extreme_of_two(emit, "greaterthan", result, integer(emit, std::ceil(low)));
-  if (high < 0x1p31 - 1) result = extreme_of_two(emit, "lesserthan", result, integer(emit, std::floor(high)));
+  if (low > -0x1p31) result = extreme_of_two(emit, OpId::greaterthan, result, integer(emit, std::ceil(low)));
+  if (high < 0x1p31 - 1)
+    result = extreme_of_two(emit, OpId::lesserthan, result, integer(emit, std::floor(high)));
   return result;
 }
 
-Result<Operand> integer_fold(OpEmitter& emit, std::string_view kind, const Operand& x) {
+Result<Operand> integer_fold(OpEmitter& emit, OpId kind, const Operand& x) {
   std::vector<std::string> loops;
   int64_t count = 1, repeats = 1;
   for (const std::string& loop : emit.reduced_loops()) {
@@ -207,11 +207,11 @@ Result<Operand> integer_fold(OpEmitter& emit, std::string_view kind, const Opera
     if (varies) loops.push_back(loop);
     (varies ? count : repeats) *= emit.extent(loop);
   }
-  if (kind == "sum") {
+  if (kind == OpId::sum) {
     SPYRE_ASSIGN_OR_RETURN(const Operand total, exact_sum(emit, x, count, loops));
     return repeats == 1 ? total : product(emit, total, integer(emit, static_cast<double>(repeats)));
   }
-  if (kind == "prod") {
+  if (kind == OpId::prod) {
     if (repeats != 1)
       return emit.refuse(
           "a product along a loop that its factors do not depend on; sums and extremes are allowed there");
@@ -222,8 +222,7 @@ Result<Operand> integer_fold(OpEmitter& emit, std::string_view kind, const Opera
   return joined(emit, extreme.best.high, extreme.best.low, kBase);
 }
 
-Operand is_integer_extreme(OpEmitter& emit, const Operand& x, std::string_view extreme,
-                           const std::string& loop) {
+Operand is_integer_extreme(OpEmitter& emit, const Operand& x, OpId extreme, const std::string& loop) {
   const Extreme found = extreme_of(emit, x, extreme, {loop});
   return matches(emit, found.candidates, found.best.low);
 }

@@ -109,9 +109,9 @@ bool multiplies_wide(const Graph& graph) {
 struct Orders {
   bool widened = false, interleaved = false;
 };
-Orders orders_in(const Graph& graph, const std::set<std::string>& ops, LaneMoves moves) {
-  const bool narrows = ops.contains("fp32todl16"),
-             widens = ops.contains("dl16tofp32") || multiplies_wide(graph);
+Orders orders_in(const Graph& graph, const std::set<OpId>& ops, LaneMoves moves) {
+  const bool narrows = ops.contains(OpId::fp32todl16),
+             widens = ops.contains(OpId::dl16tofp32) || multiplies_wide(graph);
   Orders orders{.widened = widens || narrows, .interleaved = narrows || moves.interleave};
   for (const Buffer& buffer : graph.buffers) {
     if (!buffer.is_input || !buffer.layout) continue;
@@ -225,7 +225,7 @@ Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& gr
   for (size_t id = 0; id < graph.buffers.size(); ++id)
     axes.push_back(axes_of(graph, static_cast<BufferId>(id)));
   std::vector<std::set<int64_t>> crossed(graph.buffers.size()), cuts(graph.buffers.size());
-  std::set<std::string> ops;
+  std::set<OpId> ops;
   std::vector<bool> holds_moments(graph.buffers.size(), false);
   for (const Node& node : graph.nodes) {
     const auto note = [&](const Access& access) {
@@ -238,7 +238,7 @@ Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& gr
     for (const auto& [name, access] : op.indices) note(access);
     for (const Access& access : op.inputs) note(access);
     note(op.output);
-    if (op.op == "exx2") holds_moments[static_cast<size_t>(op.output.buffer)] = true;
+    if (op.op == OpId::exx2) holds_moments[static_cast<size_t>(op.output.buffer)] = true;
   }
 
   const Orders possible = orders_in(graph, ops, moves);

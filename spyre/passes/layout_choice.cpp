@@ -410,7 +410,7 @@ class BeamSearch {
       const auto id = static_cast<size_t>(node.target);
       const DeviceLayout& layout = candidates_[id][static_cast<size_t>(step->out)];
       if (!graph_.is_result(node.target) || !cannot_be_turned(graph_.buffers[id], layout)) continue;
-      if (device_op(node).op == "identity") found = &node;
+      if (device_op(node).op == OpId::identity) found = &node;
     }
     return found;
   }
@@ -426,7 +426,7 @@ class BeamSearch {
   static Error refused(const Node& node) {
     return Error(ErrorKind::kUnsupported,
                  fmt::format("assign-layouts: node '{}' ({}) cannot be laid out on the card", node.name,
-                             device_op(node).op))
+                             to_string(device_op(node).op)))
         .about(origin_of(node));
   }
 

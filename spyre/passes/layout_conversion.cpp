@@ -44,7 +44,7 @@ Node copy_node(const Graph& graph, BufferId from, BufferId to, const DeviceLayou
     joined = 1;
   }
   DeviceOp op{
-      .op = "identity", .inputs = {{from, index + Expr::constant(source.offset)}}, .output = {to, index}};
+      .op = OpId::identity, .inputs = {{from, index + Expr::constant(source.offset)}}, .output = {to, index}};
   set_device_op(graph, node, op, source.dtype);
   return node;
 }

@@ -142,7 +142,7 @@ TEST_P(EveryPairOfLayouts, IsJoinedByCopiesThatTheCardTakesAndThatKeepEveryEleme
     node.loops.push_back({.name = "p" + std::to_string(d), .extent = c.size[d]});
     index = index + stride[d] * Expr::symbol(node.loops.back().name);
   }
-  set_device_op(graph, node, {.op = "identity", .inputs = {{0, index}}, .output = {1, index}}, c.dtype);
+  set_device_op(graph, node, {.op = OpId::identity, .inputs = {{0, index}}, .output = {1, index}}, c.dtype);
   graph.nodes.push_back(node);
 
   const std::vector<DeviceLayout> layouts = all_layouts(c.size, c.format);

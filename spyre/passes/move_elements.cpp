@@ -102,7 +102,7 @@ class ElementMover {
   bool move(const Node& node) {
     const DeviceOp op = device_op(node);
     const BufferId from = op.inputs[0].buffer, to = op.output.buffer;
-    const bool plain = op.op == "identity" && op.inputs.size() == 1 && op.indices.empty();
+    const bool plain = op.op == OpId::identity && op.inputs.size() == 1 && op.indices.empty();
     if (!plain || written_.contains(from) || graph_.buffers[static_cast<size_t>(from)].fill) return false;
     const bool first = !written_.contains(to);
     if (!way_of(read_, from) || !way_of(written_, to)) return false;
@@ -141,7 +141,7 @@ class ElementMover {
   void append(std::vector<Loop> loops, const Access& from, const Access& to) {
     const Buffer& target = graph_.buffers[static_cast<size_t>(to.buffer)];
     Node node{.name = fmt::format("{}_{}", target.name, graph_.nodes.size()), .loops = std::move(loops)};
-    set_device_op(graph_, node, {.op = "identity", .inputs = {from}, .output = to}, target.dtype);
+    set_device_op(graph_, node, {.op = OpId::identity, .inputs = {from}, .output = to}, target.dtype);
     graph_.nodes.push_back(std::move(node));
   }
 

@@ -39,7 +39,7 @@ std::optional<DeviceLayout> layout_in_halves(DeviceLayout layout) {
 // Copies of one buffer into another; constants other than zero have no halves that are numbers.
 bool is_move(const Graph& graph, const Node& node) {
   const DeviceOp op = device_op(node);
-  if (op.op != "identity" || op.inputs.size() != 1) return false;
+  if (op.op != OpId::identity || op.inputs.size() != 1) return false;
   const Buffer& from = graph.buffers[static_cast<size_t>(op.inputs[0].buffer)];
   const Buffer& to = graph.buffers[static_cast<size_t>(op.output.buffer)];
   const bool zero = !from.fill || from.fill == Fill{};
@@ -123,7 +123,7 @@ class Halver {
       loops.push_back({.name = fmt::format("p{}", d), .extent = buffer.size[d]});
       index = index + buffer.stride[d] * Expr::symbol(loops.back().name);
     }
-    copy(like, loops, {.op = "identity"}, {parts, index}, {result, index});
+    copy(like, loops, {.op = OpId::identity}, {parts, index}, {result, index});
   }
 
   void fill(const Node& node, const DeviceOp& op) {

@@ -51,15 +51,14 @@ class OpEmitter {
 
   /// One operation into a new buffer, over the loops its operands use. The result is held as its inputs are,
   /// unless `held` says otherwise.
-  Operand op(std::string_view name, const std::vector<Operand>& operands, std::optional<Held> held = {},
+  Operand op(OpId id, const std::vector<Operand>& operands, std::optional<Held> held = {},
              std::vector<std::pair<std::string, double>> attributes = {});
   /// One reduction over the given loops, held likewise.
-  Operand reduce(std::string_view name, const std::vector<Operand>& operands,
-                 const std::vector<std::string>& loops,
+  Operand reduce(OpId id, const std::vector<Operand>& operands, const std::vector<std::string>& loops,
                  std::vector<std::pair<std::string, double>> attributes = {}, std::optional<Held> held = {});
   /// One reduction over `count` iterations of a loop from `first` on; its operands' indices are affine in it.
-  Operand reduce_part(std::string_view name, std::vector<Operand> operands, const std::string& loop,
-                      int64_t first, int64_t count, Held held);
+  Operand reduce_part(OpId id, std::vector<Operand> operands, const std::string& loop, int64_t first,
+                      int64_t count, Held held);
   /// The same value, held otherwise. A conversion to integer drops the fraction, as PyTorch does. Not for kBits.
   Operand hold(const Operand& value, Held held);
   /// What the program converts: every pair of types has a way here, or is refused. Narrowing to 16 bits
@@ -95,9 +94,8 @@ class OpEmitter {
   Operand first_of_table(const Access& row);
   void take_indices(DeviceOp& op, Expr& index);
   std::vector<Loop> loops_of(const std::vector<Operand>& operands) const;
-  Operand emit(std::string_view op, bool reduces, std::vector<Loop> loops,
-               const std::vector<Operand>& operands, Held held,
-               std::vector<std::pair<std::string, double>> attributes);
+  Operand emit(OpId id, bool reduces, std::vector<Loop> loops, const std::vector<Operand>& operands,
+               Held held, std::vector<std::pair<std::string, double>> attributes);
 
   Graph& graph_;
   const Node& node_;

@@ -120,25 +120,25 @@ class Padder {
     Loop loop = k_;
     loop.reduced = false;
     const Access inside = new_buffer("inside", {loop}, k_.extent);
-    emit({loop}, {.op = "lesserthan", .inputs = {{ramp, k}, {constant(0), Expr()}}, .output = inside});
+    emit({loop}, {.op = OpId::lesserthan, .inputs = {{ramp, k}, {constant(0), Expr()}}, .output = inside});
     std::vector<Loop> loops = loops_of(x);
     std::stable_partition(loops.begin(), loops.end(), [&](const Loop& l) { return l.name != k_.name; });
     const Access zeroed = new_buffer("left_zeroed", loops, k_.extent);
-    emit(loops, {.op = "where3", .inputs = {inside, x, {constant(0), Expr()}}, .output = zeroed});
+    emit(loops, {.op = OpId::where3, .inputs = {inside, x, {constant(0), Expr()}}, .output = zeroed});
     return zeroed;
   }
 
   Access zeroed_right(const Access& w) {
     std::vector<Loop> loops = loops_of(w);
     const Access padded = new_buffer("right_padded", loops, padded_);
-    emit(loops, {.op = "identity", .inputs = {w}, .output = padded});
+    emit(loops, {.op = OpId::identity, .inputs = {w}, .output = padded});
     std::vector<Loop> rest = loops;
     for (Loop& loop : rest) {
       if (loop.name == k_.name) loop.extent = padded_ - k_.extent;
     }
     const int64_t stride = padded.index.coefficient(k_.name);
     const Access behind{padded.buffer, padded.index + Expr::constant(stride * k_.extent)};
-    emit(rest, {.op = "identity", .inputs = {{constant(0), Expr()}}, .output = behind});
+    emit(rest, {.op = OpId::identity, .inputs = {{constant(0), Expr()}}, .output = behind});
     return padded;
   }
 

@@ -193,7 +193,7 @@ class StepPadder {
       read.index = read.index + from_stride[d] * Expr::symbol(name);
       write.index = write.index + to_stride[d] * Expr::symbol(name);
     }
-    set_device_op(graph_, node, {.op = "identity", .inputs = {read}, .output = write}, target.dtype);
+    set_device_op(graph_, node, {.op = OpId::identity, .inputs = {read}, .output = write}, target.dtype);
     graph_.nodes.push_back(std::move(node));
   }
 

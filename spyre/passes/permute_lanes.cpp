@@ -205,7 +205,7 @@ BufferId add_rows(Graph& graph, const std::string& name, const Side& side) {
 void append_copy(Graph& graph, IndexDigits loops, const Access& from, const Access& to) {
   std::erase_if(loops, [](const Loop& loop) { return loop.extent == 1; });
   Node node{.name = graph.buffers[static_cast<size_t>(to.buffer)].name, .loops = std::move(loops)};
-  set_device_op(graph, node, {.op = "identity", .inputs = {from}, .output = to}, HostType::kFloat16);
+  set_device_op(graph, node, {.op = OpId::identity, .inputs = {from}, .output = to}, HostType::kFloat16);
   graph.nodes.push_back(std::move(node));
 }
 

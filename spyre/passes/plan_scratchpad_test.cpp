@@ -101,7 +101,7 @@ TEST(PlanScratchpad, CoresThatDisagreePassBuffersOverTheRing) {
   EXPECT_EQ(plan.saved(), plan.at_stake());
   EXPECT_TRUE(verify(graph).ok());
   const auto shuffles = std::count_if(graph.nodes.begin(), graph.nodes.end(),
-                                      [](const Node& node) { return device_op(node).op == "shuffle"; });
+                                      [](const Node& node) { return device_op(node).op == OpId::shuffle; });
   EXPECT_EQ(shuffles, 4);  // x, m, e and s, each once
 }
 

@@ -66,7 +66,7 @@ TEST(SelectOps, NarrowingSaturatesUnlessTheValueIsKnownToBeSmall) {
     Graph graph = converting(from, to);
     EXPECT_TRUE(select_ops(graph).ok());
     return std::count_if(graph.nodes.begin(), graph.nodes.end(),
-                         [](const Node& node) { return device_op(node).op == "clip"; });
+                         [](const Node& node) { return device_op(node).op == OpId::clip; });
   };
   EXPECT_EQ(clips(HostType::kFloat32, HostType::kFloat16), 1);
   EXPECT_EQ(clips(HostType::kFloat32, HostType::kBFloat16), 1);

@@ -82,7 +82,7 @@ int64_t units_of_part(int64_t units, int64_t parts, int64_t cores) {
 std::optional<std::vector<Node>> by_slice(Graph& graph, const Node& part, int64_t cores) {
   DeviceOp op = device_op(part);
   const auto& layout = graph.buffers[static_cast<size_t>(op.inputs[0].buffer)].layout;
-  if (op.op != "identity" || !op.indices.empty()) return std::nullopt;
+  if (op.op != OpId::identity || !op.indices.empty()) return std::nullopt;
   Buffer slice{.name = part.name + "_slice",
                .dtype = graph.buffers[static_cast<size_t>(op.output.buffer)].dtype};
   std::vector<int64_t> order;
@@ -105,7 +105,7 @@ std::optional<std::vector<Node>> by_slice(Graph& graph, const Node& part, int64_
   const Access own{graph.add_buffer(std::move(slice)), index};
   Node copy = part, turn = part;
   copy.name += "_slice";
-  set_device_op(graph, copy, {.op = "identity", .inputs = op.inputs, .output = own}, dtype);
+  set_device_op(graph, copy, {.op = OpId::identity, .inputs = op.inputs, .output = own}, dtype);
   op.inputs = {own};
   set_device_op(graph, turn, op, dtype);
   if (divides(graph, copy, cores) && divides(graph, turn, cores)) return std::vector{copy, turn};
