@@ -35,7 +35,7 @@ double mib(int64_t bytes) {
 }
 
 // The buffers that cause traffic beyond the compulsory, most first, with what LX planning says about them.
-std::string excess(const Graph& graph) {
+std::string excess(const DeviceGraph& graph) {
   const lx::GraphAccess access = lx::access_of(graph).value();
   std::vector<std::pair<int64_t, std::string>> lines;
   for (size_t b = 0; b < graph.buffers.size(); ++b) {

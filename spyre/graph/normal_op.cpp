@@ -15,7 +15,7 @@ namespace {
 // The rules of one op; operands left out are null.
 class StickRules {
  public:
-  StickRules(const Graph& graph, const NormalOp& op, std::vector<const DeviceAccess*> inputs,
+  StickRules(const GraphBuffers& graph, const NormalOp& op, std::vector<const DeviceAccess*> inputs,
              const DeviceAccess* output, std::span<const DeviceLayout* const> layouts)
       : graph_(graph), op_(op), inputs_(std::move(inputs)), output_(output), layouts_(layouts) {}
 
@@ -335,7 +335,7 @@ class StickRules {
     return has_room ? Status() : Status(unsupported("needs a dimension for the unused lanes"));
   }
 
-  const Graph& graph_;
+  const GraphBuffers& graph_;
   const NormalOp& op_;
   std::vector<const DeviceAccess*> inputs_;
   const DeviceAccess* output_;
@@ -364,9 +364,9 @@ bool is_restickify(const NormalOp& op) {
 
 namespace {
 
-Result<NormalOp> normalized(const Graph& graph, const Node& node,
+Result<NormalOp> normalized(const GraphBuffers& graph, const DeviceNode& node,
                             std::span<const DeviceLayout* const> layouts) {
-  NormalOp normal{.op = device_op(node)};
+  NormalOp normal{.op = node.op};
   std::vector<const Expr*> indices;
   for (const auto& [name, access] : normal.op.indices) indices.push_back(&access.index);
   for (const Access& access : normal.op.inputs) indices.push_back(&access.index);
@@ -396,24 +396,21 @@ Result<NormalOp> normalized(const Graph& graph, const Node& node,
 
 }  // namespace
 
-Result<NormalOp> normalize_op(const Graph& graph, const Node& node,
+Result<NormalOp> normalize_op(const GraphBuffers& graph, const DeviceNode& node,
                               std::span<const DeviceLayout* const> layouts) {
   Result<NormalOp> normal = normalized(graph, node, layouts);
   if (normal.ok()) return normal;
   return Error(normal.error()).about(origin_of(node));
 }
 
-std::vector<const DeviceLayout*> operand_layouts(const Graph& graph, const Node& node) {
+std::vector<const DeviceLayout*> operand_layouts(const GraphBuffers& graph, const DeviceNode& node) {
   std::vector<const DeviceLayout*> layouts;
   const auto layout = [&](const Access& access) {
     const auto& chosen = graph.buffers[static_cast<size_t>(access.buffer)].layout;
     SPYRE_CHECK(chosen.has_value(), "layouts are assigned");
     return &*chosen;
   };
-  const DeviceOp op = device_op(node);
-  for (const auto& [name, access] : op.indices) layouts.push_back(layout(access));
-  for (const Access& access : op.inputs) layouts.push_back(layout(access));
-  layouts.push_back(layout(op.output));
+  for_each_access(node.op, [&](const Access& access) { layouts.push_back(layout(access)); });
   return layouts;
 }
 

@@ -141,7 +141,7 @@ Nanos shuffle_time(const CoreView& from, const CoreView& to) {
   return std::max(moved, Nanos{static_cast<double>(received.count()) / fitted_rates().ring});
 }
 
-Result<PlanCost> cost_of(const Graph& graph) {
+Result<PlanCost> cost_of(const DeviceGraph& graph) {
   SPYRE_ASSIGN_OR_RETURN(const GraphAccess access, access_of(graph));
   PlanCost cost;
   for (size_t n = 0; n < access.ops.size(); ++n) {
@@ -162,7 +162,7 @@ Result<PlanCost> cost_of(const Graph& graph) {
   return cost;
 }
 
-Result<std::vector<Bytes>> traffic_by_buffer(const Graph& graph) {
+Result<std::vector<Bytes>> traffic_by_buffer(const DeviceGraph& graph) {
   SPYRE_ASSIGN_OR_RETURN(const GraphAccess access, access_of(graph));
   std::vector<Bytes> traffic(graph.buffers.size());
   for (size_t id = 0; id < graph.buffers.size(); ++id) {

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "spyre/base/json.h"
+
 namespace spyre::lx {
 namespace {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "spyre/graph/device_op.h"
+#include "spyre/graph/device_graph.h"
 #include "spyre/layout/sen169.h"
 #include "spyre/ops/formulas.h"
 
@@ -50,7 +50,7 @@ inline double fold(OpId op, double so_far, double value) {
 class Evaluator {
  public:
   /// Runs the graph on its inputs, by name, and answers with its first result.
-  static Values run(const Graph& graph, const std::map<std::string, Values>& inputs) {
+  static Values run(const DeviceGraph& graph, const std::map<std::string, Values>& inputs) {
     Evaluator evaluator(graph);
     for (size_t i = 0; i < graph.buffers.size(); ++i) {
       const Buffer& buffer = graph.buffers[i];
@@ -62,20 +62,20 @@ class Evaluator {
         values[e] = buffer.fill->start + buffer.fill->step * static_cast<double>(e);
       }
     }
-    for (const Node& node : graph.nodes) evaluator.run(node);
+    for (const DeviceNode& node : graph.nodes) evaluator.run(node);
     return evaluator.memory_[static_cast<size_t>(graph.results[0])];
   }
 
  private:
-  explicit Evaluator(const Graph& graph) : memory_(graph.buffers.size()) {}
+  explicit Evaluator(const DeviceGraph& graph) : memory_(graph.buffers.size()) {}
 
   double& element(const Access& access, const std::map<std::string, int64_t, std::less<>>& at) {
     return memory_[static_cast<size_t>(access.buffer)]
                   [static_cast<size_t>(access.index.evaluate(at).value())];
   }
 
-  void run(const Node& node) {
-    const DeviceOp op = device_op(node);
+  void run(const DeviceNode& node) {
+    const DeviceOp& op = node.op;
     Values constants;
     for (const auto& [name, value] : op.constants) constants.push_back(value);
     // Reduced loops run inside the others: the first step of each result starts it.

@@ -5,7 +5,7 @@
 #include <limits>
 #include <set>
 
-#include "spyre/graph/device_op.h"
+#include "spyre/graph/device_graph.h"
 #include "spyre/layout/tile_axis.h"
 
 namespace spyre {
@@ -20,7 +20,7 @@ struct Axis {
 };
 
 // Dimensions of more than one position, by falling stride.
-std::vector<Axis> axes_of(const Graph& graph, BufferId id) {
+std::vector<Axis> axes_of(const DeviceGraph& graph, BufferId id) {
   const Buffer& buffer = graph.buffers[static_cast<size_t>(id)];
   std::vector<Axis> axes;
   for (size_t d = 0; d < buffer.size.size(); ++d) {
@@ -97,10 +97,10 @@ std::vector<Axis> merged(const std::vector<Axis>& axes, const std::set<int64_t>&
 }
 
 // Whether some product has an fp32 result, in the order that widening leaves.
-bool multiplies_wide(const Graph& graph) {
-  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
-    return device_op(node).is_matmul() &&
-           graph.buffers[static_cast<size_t>(node.target)].dtype == HostType::kFloat32;
+bool multiplies_wide(const DeviceGraph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const DeviceNode& node) {
+    return node.op.is_matmul() &&
+           graph.buffers[static_cast<size_t>(node.op.output.buffer)].dtype == HostType::kFloat32;
   });
 }
 
@@ -109,7 +109,7 @@ bool multiplies_wide(const Graph& graph) {
 struct Orders {
   bool widened = false, interleaved = false;
 };
-Orders orders_in(const Graph& graph, const std::set<OpId>& ops, LaneMoves moves) {
+Orders orders_in(const DeviceGraph& graph, const std::set<OpId>& ops, LaneMoves moves) {
   const bool narrows = ops.contains(OpId::fp32todl16),
              widens = ops.contains(OpId::dl16tofp32) || multiplies_wide(graph);
   Orders orders{.widened = widens || narrows, .interleaved = narrows || moves.interleave};
@@ -181,7 +181,7 @@ Status offer(const std::vector<Axis>& axes, DataFormat format, const std::vector
 
 }  // namespace
 
-int64_t walkable_extent(const Graph& graph, BufferId id, size_t dim) {
+int64_t walkable_extent(const DeviceGraph& graph, BufferId id, size_t dim) {
   const Buffer& buffer = graph.buffers[static_cast<size_t>(id)];
   const int64_t size = buffer.size[dim], stride = buffer.stride[dim];
   if (!graph.is_local(id) || size % halves_in_stick() == 0 || stride <= 0) return size;
@@ -220,20 +220,20 @@ std::optional<DeviceLayout> with_interleaved_rows(const DeviceLayout& layout, in
   return std::nullopt;
 }
 
-Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& graph, LaneMoves moves) {
+Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const DeviceGraph& graph, LaneMoves moves) {
   std::vector<std::vector<Axis>> axes;
   for (size_t id = 0; id < graph.buffers.size(); ++id)
     axes.push_back(axes_of(graph, static_cast<BufferId>(id)));
   std::vector<std::set<int64_t>> crossed(graph.buffers.size()), cuts(graph.buffers.size());
   std::set<OpId> ops;
   std::vector<bool> holds_moments(graph.buffers.size(), false);
-  for (const Node& node : graph.nodes) {
+  for (const DeviceNode& node : graph.nodes) {
     const auto note = [&](const Access& access) {
       const auto id = static_cast<size_t>(access.buffer);
       note_crossings(access.index, node.loops, axes[id], crossed[id]);
       note_short_rows(access.index, axes[id], cuts[id]);
     };
-    const DeviceOp op = device_op(node);
+    const DeviceOp& op = node.op;
     ops.insert(op.op);
     for (const auto& [name, access] : op.indices) note(access);
     for (const Access& access : op.inputs) note(access);

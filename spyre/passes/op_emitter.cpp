@@ -43,7 +43,7 @@ Held held_as(HostType type) {
   }
 }
 
-OpEmitter::OpEmitter(Graph& graph, const Node& node, std::vector<Node>& out)
+OpEmitter::OpEmitter(GraphBuffers& graph, const Node& node, std::vector<DeviceNode>& out)
     : graph_(graph), node_(node), out_(out), loops_(node.loops), first_(out.size()) {}
 
 Error OpEmitter::refuse(std::string_view message) const {
@@ -166,14 +166,12 @@ Operand OpEmitter::first_of_table(const Access& row) {
   taken.size = {kLanes};
   taken.stride = {1};
   const BufferId target = graph_.add_buffer(std::move(taken));
-  const DeviceOp gather{.op = OpId::identity,
-                        .inputs = {{table, kLanes * Expr::indirect(position) + Expr::symbol(lane)}},
-                        .indices = {{position, row}},
-                        .output = {target, Expr::symbol(lane)}};
-  Node node{.name = graph_.buffers[static_cast<size_t>(target)].name,
-            .loops = {{.name = lane, .extent = kLanes}}};
+  DeviceNode node{
+      {.name = graph_.buffers[static_cast<size_t>(target)].name, .loops = {{.name = lane, .extent = kLanes}}},
+      {.inputs = {{table, kLanes * Expr::indirect(position) + Expr::symbol(lane)}},
+       .indices = {{position, row}},
+       .output = {target, Expr::symbol(lane)}}};
   make_step_of(node_, node);
-  set_device_op(graph_, node, gather, HostType::kInt32);
   out_.push_back(std::move(node));
   return {.access = Access{target, Expr()}, .type = HostType::kInt32, .held = Held::kInt32};
 }
@@ -268,16 +266,15 @@ Operand OpEmitter::emit(OpId id, bool reduces, std::vector<Loop> loops, const st
   buffer.stride = contiguous_strides(buffer.size);
   op.output = {graph_.add_buffer(std::move(buffer)), row_major(kept)};
 
-  Node node{.name = graph_.buffers.back().name, .loops = std::move(loops)};
+  DeviceNode node{{.name = graph_.buffers.back().name, .loops = std::move(loops)}, std::move(op)};
   make_step_of(node_, node);
   for (const auto& hint : node_.hints) {
     const bool has = std::any_of(node.loops.begin(), node.loops.end(),
                                  [&](const Loop& l) { return l.name == hint.first; });
     if (has) node.hints.push_back(hint);
   }
-  set_device_op(graph_, node, op, type);
   out_.push_back(std::move(node));
-  return {.access = op.output, .type = type, .held = held};
+  return {.access = out_.back().op.output, .type = type, .held = held};
 }
 
 Operand OpEmitter::op(OpId id, const std::vector<Operand>& operands, std::optional<Held> held,
@@ -375,9 +372,8 @@ Result<Operand> OpEmitter::convert(const Operand& value, HostType type) {
   return result;
 }
 
-bool OpEmitter::reads_elsewhere(const Node& maker) const {
-  const DeviceOp op = device_op(maker);
-  return std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Access& input) {
+bool OpEmitter::reads_elsewhere(const DeviceOp& maker) const {
+  return std::any_of(maker.inputs.begin(), maker.inputs.end(), [&](const Access& input) {
     return input.buffer == node_.target && !(input.index == node_.target_index);
   });
 }
@@ -391,10 +387,11 @@ Status OpEmitter::store(const Operand& value) {
     if (!loop.reduced) loops.push_back(loop);
   }
   // The node that made the value can store it itself, unless it runs over fewer loops.
-  const bool made_here = out_.size() > first_ && held.access && out_.back().target == held.access->buffer &&
-                         node_.target_index.index_tensors().empty() && !reads_elsewhere(out_.back());
+  const bool made_here = out_.size() > first_ && held.access &&
+                         out_.back().op.output.buffer == held.access->buffer &&
+                         node_.target_index.index_tensors().empty() && !reads_elsewhere(out_.back().op);
   if (made_here) {
-    Node& maker = out_.back();
+    DeviceNode& maker = out_.back();
     std::set<std::string> have;
     for (const Loop& loop : maker.loops) {
       if (!loop.reduced) have.insert(loop.name);
@@ -402,10 +399,9 @@ Status OpEmitter::store(const Operand& value) {
     const bool complete = std::all_of(loops.begin(), loops.end(),
                                       [&](const Loop& l) { return l.extent == 1 || have.contains(l.name); });
     if (complete) {
-      SPYRE_CHECK(static_cast<size_t>(maker.target) + 1 == graph_.buffers.size(),
+      SPYRE_CHECK(static_cast<size_t>(maker.op.output.buffer) + 1 == graph_.buffers.size(),
                   "the newest buffer is the last");
-      maker.target = node_.target;
-      maker.target_index = node_.target_index;
+      maker.op.output = {node_.target, node_.target_index};
       maker.name = node_.name;
       for (const Loop& loop : loops) {
         if (!have.contains(loop.name)) maker.loops.insert(maker.loops.begin(), loop);
@@ -417,14 +413,12 @@ Status OpEmitter::store(const Operand& value) {
   Operand source = held;
   if (held.access && held.access->buffer == node_.target && !(held.access->index == node_.target_index))
     source = op(OpId::identity, {held});
-  DeviceOp copy{
-      .op = OpId::identity, .inputs = {materialize(source)}, .output = {node_.target, node_.target_index}};
+  DeviceOp copy{.inputs = {materialize(source)}, .output = {node_.target, node_.target_index}};
   take_indices(copy, copy.inputs[0].index);
   take_indices(copy, copy.output.index);
-  Node node{.name = node_.name, .loops = std::move(loops)};
+  DeviceNode node{{.name = node_.name, .loops = std::move(loops)}, std::move(copy)};
   make_step_of(node_, node);
   node.hints = node_.hints;
-  set_device_op(graph_, node, copy, type);
   out_.push_back(std::move(node));
   return Status();
 }

@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "spyre/base/result.h"
-#include "spyre/graph/device_op.h"
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 
-/// Builds the nodes that replace one node of several operations.
+/// Builds the device nodes that one captured node becomes.
 namespace spyre {
 
 /// How a value is held on the card. Booleans are numbers, 0 or 1, in either float. The card computes with the
@@ -37,7 +36,7 @@ struct Operand {
 class OpEmitter {
  public:
   /// New nodes are appended to `out`, in execution order.
-  OpEmitter(Graph& graph, const Node& node, std::vector<Node>& out);
+  OpEmitter(GraphBuffers& graph, const Node& node, std::vector<DeviceNode>& out);
 
   /// Appends the value of the next instruction, so that index expressions can name it.
   void define(Operand value);
@@ -82,7 +81,7 @@ class OpEmitter {
   Error refuse(std::string_view message) const;
 
  private:
-  bool reads_elsewhere(const Node& maker) const;
+  bool reads_elsewhere(const DeviceOp& maker) const;
   Operand whole_part(const Operand& fp32);
   Access materialize(const Operand& operand);
   const Operand& value_named(std::string_view name) const;
@@ -97,9 +96,9 @@ class OpEmitter {
   Operand emit(OpId id, bool reduces, std::vector<Loop> loops, const std::vector<Operand>& operands,
                Held held, std::vector<std::pair<std::string, double>> attributes);
 
-  Graph& graph_;
+  GraphBuffers& graph_;
   const Node& node_;
-  std::vector<Node>& out_;
+  std::vector<DeviceNode>& out_;
   std::vector<Loop> loops_;  // the node's, and those added
   size_t first_;             // of this node's replacements in out_
   std::vector<Operand> values_;

@@ -17,7 +17,7 @@ class OpEmitterTest : public testing::Test {
   }
   std::vector<OpId> ops() const {
     std::vector<OpId> ids;
-    for (const Node& node : out_) ids.push_back(device_op(node).op);
+    for (const DeviceNode& node : out_) ids.push_back(node.op.op);
     return ids;
   }
   std::vector<std::string> loops(size_t node) const {
@@ -33,7 +33,7 @@ class OpEmitterTest : public testing::Test {
           "return y }")
           .value();
   Node node_ = graph_.nodes[0];
-  std::vector<Node> out_;
+  std::vector<DeviceNode> out_;
   OpEmitter emit_{graph_, node_, out_};
 };
 
@@ -55,7 +55,7 @@ TEST_F(OpEmitterTest, FoldedLoopsComeLast) {
 TEST_F(OpEmitterTest, PartOfALoopStartsWhereItSays) {
   emit_.reduce_part(OpId::sum, {x()}, "r0", 2, 4, Held::kFp16);
   EXPECT_EQ(out_[0].loops.back().extent, 4);
-  EXPECT_EQ(device_op(out_[0]).inputs[0].index.to_string(), "8*p0 + r0 + 2");
+  EXPECT_EQ(out_[0].op.inputs[0].index.to_string(), "8*p0 + r0 + 2");
 }
 
 TEST_F(OpEmitterTest, EqualNumbersShareABuffer) {
@@ -86,7 +86,7 @@ TEST_F(OpEmitterTest, WhatMakesTheValueStoresItItself) {
   ASSERT_TRUE(emit_.store(emit_.reduce(OpId::sum, {x()}, {"r0"})).ok());
   ASSERT_EQ(out_.size(), 1U);
   EXPECT_EQ(out_[0].name, "y");
-  EXPECT_EQ(out_[0].target, node_.target);
+  EXPECT_EQ(out_[0].op.output.buffer, node_.target);
   EXPECT_THAT(out_[0].hints, ElementsAre(std::pair<std::string, int64_t>("p0", 2)));
 }
 
