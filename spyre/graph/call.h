@@ -27,7 +27,8 @@ using BufferId = int;
 
 /// What a call sees of a buffer: element i lies at `offset + sum(stride[d] * i[d])` of it.
 struct TensorView {
-  BufferId buffer = -1;  ///< of a result: -1 where nobody asks for it (`none`), as for a gradient that is not needed
+  BufferId buffer =
+      -1;  ///< of a result: -1 where nobody asks for it (`none`), as for a gradient that is not needed
   HostType dtype = HostType::kFloat16;
   std::vector<int64_t> size, stride;
   int64_t offset = 0;

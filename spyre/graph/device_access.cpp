@@ -303,8 +303,9 @@ class AccessBuilder {
     std::vector<std::pair<int64_t, int>> outer;
     SPYRE_TRY(find_weave(terms));
     for (const auto& [m, digit] : terms.digits) {
-      if (std::find(access_.weave.begin(), access_.weave.end(), digit) != access_.weave.end()) {
-        access_.lane = access_.weave.back();
+      if (std::find(access_.lane_loops.begin(), access_.lane_loops.end(), digit) !=
+          access_.lane_loops.end()) {
+        access_.lane = access_.lane_loops.back();
       } else if (m == 1 && access_.lane < 0) {
         access_.lane = digit;
       } else if (m % unit == 0) {
@@ -317,8 +318,8 @@ class AccessBuilder {
                      access_.lane >= 0 ? std::optional(access_.lane) : std::nullopt);
   }
 
-  // Narrowed sticks weave groups of 4 of their halves: column 32 h + 4 g + e is lane 8 g + 4 h + e. Cut in
-  // these three, a loop runs along such a stick; `weave` has them in the order of the lanes.
+  // Narrowed sticks interleave groups of 4 of their two half-sticks: column 32 h + 4 g + e is lane 8 g + 4 h + e. Cut in
+  // these three, a loop runs along such a stick; `lane_loops` has them in the order of the lanes.
   Status find_weave(const AxisTerms& terms) {
     if (layout_.element_arrangement != ElementArrangement::FP32_TO_DL16) return Status();
     int g = -1, h = -1, e = -1;
@@ -333,7 +334,7 @@ class AccessBuilder {
       if (m == 4) g = digit;
       if (m == 32) h = digit;
     }
-    if (g >= 0 && h >= 0 && e >= 0) access_.weave = {g, h, e};
+    if (g >= 0 && h >= 0 && e >= 0) access_.lane_loops = {g, h, e};
     return Status();
   }
 
@@ -394,34 +395,34 @@ Expr expression(const Linear& linear, const std::vector<Loop>& loops) {
   return e;
 }
 
-// Dims of 8, 2 and 4 that walk the lanes of a woven stick in their order are one of 64.
-Status merge_rows(DeviceAccess& access, const std::vector<int>& weave) {
+// Dims of 8, 2 and 4 that walk the lanes of an interleaved stick in their order are one of 64.
+Status merge_rows(DeviceAccess& access, const std::vector<int>& lane_loops) {
   for (size_t d = 0; d + 2 < access.dims.size(); ++d) {
     const auto walks = [&](size_t i, int64_t size) {
       const AccessDim& dim = access.dims[d + i];
-      return dim.loop == weave[i] && dim.size == size && dim.offset == 0 && !dim.tile;
+      return dim.loop == lane_loops[i] && dim.size == size && dim.offset == 0 && !dim.tile;
     };
     if (!walks(0, 8) || !walks(1, 2) || !walks(2, 4)) continue;
-    access.dims[d] = {.size = 64, .loop = weave[2]};
+    access.dims[d] = {.size = 64, .loop = lane_loops[2]};
     access.dims.erase(access.dims.begin() + static_cast<std::ptrdiff_t>(d) + 1,
                       access.dims.begin() + static_cast<std::ptrdiff_t>(d) + 3);
     return Status();
   }
-  return unsupported("the rows of a woven stick come in another order");
+  return unsupported("the rows of an interleaved stick come in another order");
 }
 
-// The three loops along a woven stick become one of 64, in the order of the lanes. Host indices are no longer
+// The three loops along an interleaved stick become one of 64, in the order of the lanes. Host indices are no longer
 // sums of loops then.
 Status join_weave(NormalAccess& access) {
-  const auto woven = std::find_if(access.operands.begin(), access.operands.end(),
-                                  [](const DeviceAccess& a) { return !a.weave.empty(); });
-  if (woven == access.operands.end()) return Status();
-  const std::vector<int> weave = woven->weave;
+  const auto interleaved = std::find_if(access.operands.begin(), access.operands.end(),
+                                        [](const DeviceAccess& a) { return !a.lane_loops.empty(); });
+  if (interleaved == access.operands.end()) return Status();
+  const std::vector<int> lane_loops = interleaved->lane_loops;
   for (DeviceAccess& operand : access.operands) {
-    if (operand.weave.empty()) SPYRE_TRY(merge_rows(operand, weave));
+    if (operand.lane_loops.empty()) SPYRE_TRY(merge_rows(operand, lane_loops));
   }
-  access.loops[static_cast<size_t>(weave[2])].extent = 64;
-  for (const int gone : {std::max(weave[0], weave[1]), std::min(weave[0], weave[1])}) {
+  access.loops[static_cast<size_t>(lane_loops[2])].extent = 64;
+  for (const int gone : {std::max(lane_loops[0], lane_loops[1]), std::min(lane_loops[0], lane_loops[1])}) {
     access.loops.erase(access.loops.begin() + gone);
     const auto renumber = [&](int& loop) { loop -= loop > gone ? 1 : 0; };
     for (DeviceAccess& operand : access.operands) {

@@ -42,7 +42,7 @@ struct DeviceAccess {
   std::vector<AccessDim> dims;
   int lane = -1;  ///< the loop along the stick; -1: one element of each stick, lane 0
   int64_t lanes = 64;
-  std::vector<int> weave;  ///< of a narrowed stick: the loops g, h, e that were joined to `lane`
+  std::vector<int> lane_loops;  ///< of a narrowed stick: the loops g, h, e that were joined to `lane`
 
   bool uses(int loop) const;
   std::vector<int64_t> device_size() const;

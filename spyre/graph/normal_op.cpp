@@ -314,9 +314,9 @@ class StickRules {
     if (input_layout(0)->device_dtype != DataFormat::SEN169_FP16) {
       return unsupported("the card turns sticks of 16-bit values only");
     }
-    // A woven stick turns into rows that its loops put in order, and such rows into a woven stick.
+    // An interleaved stick is restickified into rows that its loops put in order, and such rows into an interleaved stick.
     const auto in_order = [](const DeviceLayout& layout, const DeviceAccess& access) {
-      return layout.element_arrangement == ElementArrangement::STANDARD || !access.weave.empty();
+      return layout.element_arrangement == ElementArrangement::STANDARD || !access.lane_loops.empty();
     };
     if (!in_order(*input_layout(0), *inputs_[0]) || !in_order(*output_layout(), *output_)) {
       return unsupported("turning a stick needs the standard order");

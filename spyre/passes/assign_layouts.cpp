@@ -68,8 +68,10 @@ Status assign_layouts(DeviceGraph& graph, const LayoutSearchOptions& options) {
   // Nearly every graph has a choice whose copies are single operations of the card, and where there is one, none that
   // moves lanes was ever cheaper (ADR 0049); to look at both takes twenty times as long. Interleaving 16-bit values comes
   // next: it costs half of what moving 32-bit ones does.
+  const LaneMoves useful = useful_moves(graph);
   std::optional<Error> refused;
-  for (const LaneMoves moves : {LaneMoves{}, LaneMoves{.interleave = true}}) {
+  for (const LaneMoves moves : {LaneMoves{}, LaneMoves{.interleave = useful.interleave}}) {
+    if (refused && moves == LaneMoves{}) break;
     Result<DeviceGraph> found = laid_out(graph, options, moves);
     if (found.ok()) {
       graph = std::move(found).value();
@@ -77,15 +79,14 @@ Status assign_layouts(DeviceGraph& graph, const LayoutSearchOptions& options) {
     }
     if (!refused) refused = found.error();
   }
-  constexpr LaneMoves kAllMoves{.interleave = true, .words = true};
   CheapestWay ways(options);
-  ways.consider(graph, kAllMoves);
+  if (useful.words) ways.consider(graph, useful);
   // Copies may be written otherwise: along whole steps, and as copies of half-words.
   const std::optional<DeviceGraph> half_words = in_half_words(graph);
   ways.consider(half_words, {});
   const std::optional<DeviceGraph> stepped = pad_steps(graph);
   ways.consider(stepped, {});
-  if (!ways.best()) ways.consider(stepped, kAllMoves);
+  if (!ways.best() && stepped && useful != LaneMoves{}) ways.consider(stepped, useful);
   if (half_words) ways.consider(pad_steps(*half_words), {});
   for (const std::optional<DeviceGraph>& copies : {std::optional(graph), half_words}) {
     const std::optional<DeviceGraph> elements = copies ? by_elements(*copies) : std::nullopt;

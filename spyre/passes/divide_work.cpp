@@ -59,7 +59,7 @@ void keep_ragged_turns_whole(const NormalOp& op, DivisionProblem& problem) {
   }
 }
 
-// The loop along a woven stick is cut anew wherever the node is looked at: its parts have no place to keep a
+// The loop along an interleaved stick is cut anew wherever the node is looked at: its parts have no place to keep a
 // split.
 void keep_woven_whole(const DeviceNode& node, const NormalOp& op, DivisionProblem& problem) {
   if (!op.access.indices.empty()) return;

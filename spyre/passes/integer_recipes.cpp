@@ -53,17 +53,16 @@ Operand repeated_product(OpEmitter& emit, const Operand& x, int64_t exponent) {
   return result;
 }
 
-// Of x and y with the sign that makes y positive: x = y * quotient + remainder, 0 <= remainder < y. Two
-// guesses in fp32, each exact to 22 bits, then one step up or down.
+// x = y * quotient + remainder, the remainder between zero and y and never y itself. Two guesses in fp32, each exact to
+// 22 bits, then one step up or down.
+//
+// No operand changes its sign on the way: -2^31 has no other. All differences fit, because floats keep the order of
+// integers (a guess is too large only where the remainder is small).
 struct Division {
-  Operand sign, x, y, quotient, remainder;
+  Operand quotient, remainder;
 };
-Division divided(OpEmitter& emit, const Operand& given_x, const Operand& given_y) {
-  const Operand sign = sum(
-      emit, product(emit, indicator(emit, OpId::lesserthan, given_y, integer(emit, 0)), integer(emit, -2)),
-      integer(emit, 1));
-  const Operand x = product(emit, given_x, sign), y = product(emit, given_y, sign);
-  const Operand divisor = as_float(emit, y);
+Division divided(OpEmitter& emit, const Operand& x, const Operand& y) {
+  const Operand divisor = as_float(emit, y), zero = integer(emit, 0);
   const auto guess = [&](const Operand& rest) {
     const Operand ratio = emit.op(OpId::floor, {emit.op(OpId::realdiv, {as_float(emit, rest), divisor})});
     // What fp32 rounds up to 2^31 is no integer of 32 bits.
@@ -75,15 +74,23 @@ Division divided(OpEmitter& emit, const Operand& given_x, const Operand& given_y
   const Operand more = guess(remainder);
   quotient = sum(emit, quotient, more);
   remainder = difference(emit, remainder, product(emit, more, y));
-  const Operand step = difference(emit, indicator(emit, OpId::greaterequal, remainder, y),
-                                  indicator(emit, OpId::lesserthan, remainder, integer(emit, 0)));
-  return {sign, x, y, sum(emit, quotient, step), difference(emit, remainder, product(emit, step, y))};
+  const Operand sign =
+      sum(emit, product(emit, indicator(emit, OpId::lesserthan, y, zero), integer(emit, -2)), integer(emit, 1));
+  const auto along_divisor = [&](OpId comparison, const Operand& value) {
+    return indicator(emit, comparison, product(emit, value, sign), zero);
+  };
+  const Operand down = along_divisor(OpId::lesserthan, remainder);
+  const Operand up = along_divisor(OpId::greaterequal, difference(emit, remainder, y));
+  // Far on the wrong side, the difference wraps: who steps down does not step up.
+  const Operand step = difference(emit, chosen(emit, down, zero, up), down);
+  return {sum(emit, quotient, step), difference(emit, remainder, product(emit, step, y))};
 }
 
-// 1 where rounding towards zero goes up from the floor.
-Operand below_zero_and_broken(OpEmitter& emit, const Division& d) {
-  return product(emit, indicator(emit, OpId::lesserthan, d.x, integer(emit, 0)),
-                 indicator(emit, OpId::notequal, d.remainder, integer(emit, 0)));
+// 1 where rounding towards zero goes up from the floor: the exact quotient is below zero, and broken.
+Operand below_zero_and_broken(OpEmitter& emit, const Operand& x, const Operand& y, const Division& d) {
+  const Operand signs = emit.op(OpId::mul, {as_float(emit, x), as_float(emit, y)});
+  const Operand below = emit.op(OpId::lesserthan, {signs, number(emit, 0)});
+  return product(emit, as_integer(emit, below), indicator(emit, OpId::notequal, d.remainder, integer(emit, 0)));
 }
 
 std::optional<Operand> quotient_or_remainder(OpEmitter& emit, std::string_view op, const Operand& x,
@@ -92,11 +99,11 @@ std::optional<Operand> quotient_or_remainder(OpEmitter& emit, std::string_view o
   if (!towards_zero && op != "floordiv" && op != "remainder") return std::nullopt;
   Division d = divided(emit, x, y);
   if (towards_zero) {
-    const Operand up = below_zero_and_broken(emit, d);
+    const Operand up = below_zero_and_broken(emit, x, y, d);
     d.quotient = sum(emit, d.quotient, up);
-    d.remainder = difference(emit, d.remainder, product(emit, up, d.y));
+    d.remainder = difference(emit, d.remainder, product(emit, up, y));
   }
-  return op == "floordiv" || op == "truncdiv" ? d.quotient : product(emit, d.remainder, d.sign);
+  return op == "floordiv" || op == "truncdiv" ? d.quotient : d.remainder;
 }
 
 Operand folded(OpEmitter& emit, OpId op, Operand x, const std::vector<std::string>& loops) {

@@ -109,16 +109,29 @@ bool multiplies_wide(const DeviceGraph& graph) {
 struct Orders {
   bool widened = false, interleaved = false;
 };
-Orders orders_in(const DeviceGraph& graph, const std::set<OpId>& ops, LaneMoves moves) {
-  const bool narrows = ops.contains(OpId::fp32todl16),
-             widens = ops.contains(OpId::dl16tofp32) || multiplies_wide(graph);
-  Orders orders{.widened = widens || narrows, .interleaved = narrows || moves.interleave};
-  for (const Buffer& buffer : graph.buffers) {
-    if (!buffer.is_input || !buffer.layout) continue;
-    orders.widened |= buffer.layout->element_arrangement == ElementArrangement::DL16_TO_FP32;
-    orders.interleaved |= buffer.layout->element_arrangement == ElementArrangement::FP32_TO_DL16;
-  }
-  return orders;
+
+bool widens(const DeviceGraph& graph) {
+  return multiplies_wide(graph) || std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const DeviceNode& node) {
+           return node.op.op == OpId::dl16tofp32;
+         });
+}
+
+bool narrows(const DeviceGraph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [](const DeviceNode& node) { return node.op.op == OpId::fp32todl16; });
+}
+
+// Whether some input came in an order.
+bool given_in(const DeviceGraph& graph, ElementArrangement order) {
+  return std::any_of(graph.buffers.begin(), graph.buffers.end(), [&](const Buffer& buffer) {
+    return buffer.is_input && buffer.layout && buffer.layout->element_arrangement == order;
+  });
+}
+
+Orders orders_in(const DeviceGraph& graph, LaneMoves moves) {
+  const bool made = narrows(graph);
+  return {.widened = made || widens(graph) || given_in(graph, ElementArrangement::DL16_TO_FP32),
+          .interleaved = made || moves.interleave || given_in(graph, ElementArrangement::FP32_TO_DL16)};
 }
 
 // Which of them a buffer of this format may have.
@@ -193,6 +206,15 @@ int64_t walkable_extent(const DeviceGraph& graph, BufferId id, size_t dim) {
   return next == whole * stride ? whole : size;
 }
 
+LaneMoves useful_moves(const DeviceGraph& graph) {
+  return {.interleave = widens(graph) || given_in(graph, ElementArrangement::FP32_TO_DL16),
+          .words = std::any_of(graph.buffers.begin(), graph.buffers.end(), [](const Buffer& buffer) {
+            const DataFormat format =
+                buffer.layout ? buffer.layout->device_dtype : info_of(buffer.dtype).device_format;
+            return elems_per_stick(format) < halves_in_stick();
+          })};
+}
+
 DeviceLayout with_lane_dimension(const DeviceLayout& layout) {
   DeviceLayout result = layout;
   const auto before_stick = static_cast<std::ptrdiff_t>(layout.device_size.size()) - 1;
@@ -225,7 +247,6 @@ Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const DeviceGra
   for (size_t id = 0; id < graph.buffers.size(); ++id)
     axes.push_back(axes_of(graph, static_cast<BufferId>(id)));
   std::vector<std::set<int64_t>> crossed(graph.buffers.size()), cuts(graph.buffers.size());
-  std::set<OpId> ops;
   std::vector<bool> holds_moments(graph.buffers.size(), false);
   for (const DeviceNode& node : graph.nodes) {
     const auto note = [&](const Access& access) {
@@ -234,14 +255,13 @@ Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const DeviceGra
       note_short_rows(access.index, axes[id], cuts[id]);
     };
     const DeviceOp& op = node.op;
-    ops.insert(op.op);
     for (const auto& [name, access] : op.indices) note(access);
     for (const Access& access : op.inputs) note(access);
     note(op.output);
     if (op.op == OpId::exx2) holds_moments[static_cast<size_t>(op.output.buffer)] = true;
   }
 
-  const Orders possible = orders_in(graph, ops, moves);
+  const Orders possible = orders_in(graph, moves);
 
   std::vector<std::vector<DeviceLayout>> result(graph.buffers.size());
   for (size_t id = 0; id < graph.buffers.size(); ++id) {

@@ -22,7 +22,12 @@ struct LaneMoves {
   bool interleave = false;
   /// 32-bit values may change their lanes, as pairs of half-words (permute_lanes.h).
   bool words = false;
+
+  friend bool operator==(const LaneMoves&, const LaneMoves&) = default;
 };
+
+/// Those that may lead to a choice where there is none without them: a graph of 16-bit values that widens nothing has none.
+LaneMoves useful_moves(const DeviceGraph& graph);
 
 /// The layouts worth trying for every buffer, by buffer id, best guess first.
 ///

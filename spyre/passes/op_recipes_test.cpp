@@ -113,8 +113,6 @@ TEST(MathRecipes, RemaindersHaveTheSignThatTheirNameSays) {
 // Numbers that fp32 cannot tell apart, and the ends of 32 bits.
 const Values kLarge = {2147483647, -2147483648, 16777217, 16777216, -16777217, 0, 1, -1};
 const Values kOther = {2147483646, -2147483647, 16777216, 16777217, -16777216, 3, -2, 7};
-// The smallest integer by a negative one is missing: its magnitude has no 32 bits, and the recipe's quotient is off.
-const Values kDivisors = {-2147483646, 2147483647, 16777216, 16777217, -16777216, 3, -2, 7};
 
 int32_t as_int(double value) {
   return static_cast<int32_t>(static_cast<int64_t>(value));
@@ -130,15 +128,43 @@ TEST(IntegerRecipes, AreExactWhereFloatsAreNot) {
       {"bitwise_and", [](int32_t a, int32_t b) { return a & b; }},
       {"bitwise_or", [](int32_t a, int32_t b) { return a | b; }},
       {"bitwise_xor", [](int32_t a, int32_t b) { return a ^ b; }},
-      {"truncdiv", [](int32_t a, int32_t b) { return a / b; }},
-      {"fmod", [](int32_t a, int32_t b) { return a % b; }},
   };
   for (const auto& [op, exact] : operations) {
-    const Values& other = op == "truncdiv" || op == "fmod" ? kDivisors : kOther;
-    const Values found = computed(op, "int32", {kLarge, other});
+    const Values found = computed(op, "int32", {kLarge, kOther});
     for (size_t i = 0; i < kLarge.size(); ++i) {
-      EXPECT_EQ(found[i], static_cast<double>(exact(as_int(kLarge[i]), as_int(other[i]))))
-          << fmt::format("{}({}, {})", op, kLarge[i], other[i]);
+      EXPECT_EQ(found[i], static_cast<double>(exact(as_int(kLarge[i]), as_int(kOther[i]))))
+          << fmt::format("{}({}, {})", op, kLarge[i], kOther[i]);
+    }
+  }
+}
+
+TEST(IntegerRecipes, EveryQuotientAtTheEndsOfTheRangeIsExact) {
+  const std::vector<int64_t> ends = {
+      -2147483648, -2147483647, -2147483646, -2147483584, -2147483521, -1073741825, -1073741824, -16777217,
+      -16777216,   -65537,      -3,          -2,          -1,          1,           2,           3,
+      7,           65536,       16777217,    1073741823,  1073741824,  2147483519,  2147483584,  2147483647};
+  Values x, y;
+  for (const int64_t a : ends) {
+    for (const int64_t b : ends) {
+      x.push_back(static_cast<double>(a));
+      y.push_back(static_cast<double>(b));
+    }
+    x.push_back(0);
+    y.push_back(static_cast<double>(a));
+  }
+  const auto floor = [](int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); };
+  const std::vector<std::pair<std::string, std::function<int64_t(int64_t, int64_t)>>> operations = {
+      {"truncdiv", [](int64_t a, int64_t b) { return a / b; }},
+      {"fmod", [](int64_t a, int64_t b) { return a % b; }},
+      {"floordiv", floor},
+      {"remainder", [&](int64_t a, int64_t b) { return a - b * floor(a, b); }},
+  };
+  for (const auto& [op, exact] : operations) {
+    const Values found = computed(op, "int32", {x, y});
+    for (size_t i = 0; i < x.size(); ++i) {
+      const int64_t wanted = exact(static_cast<int64_t>(x[i]), static_cast<int64_t>(y[i]));
+      EXPECT_EQ(found[i], static_cast<double>(as_int(static_cast<double>(wanted))))  // 2^31 wraps
+          << fmt::format("{}({}, {})", op, x[i], y[i]);
     }
   }
 }

@@ -1,5 +1,5 @@
-"""32-bit operands whose sticks run along another dimension, or order their lanes otherwise, beside arithmetic: one graph,
-one launch, nothing left out of it."""
+"""32-bit operands whose sticks run along another dimension, or order their lanes otherwise, beside arithmetic: one
+graph, one launch, nothing left out of it."""
 
 import pytest
 import torch

@@ -40,7 +40,7 @@ def test_a_ragged_mask_made_by_one_kernel_is_in_order_for_the_next(card, shape):
     assert torch.spyre.metrics()["fallbacks"] == {}
 
 
-# Masks and halves are 16-bit and floats and integers 32-bit here, all from outside: none may be woven as the other is.
+# Masks and halves are 16-bit and floats and integers 32-bit here, all from outside: none has the lanes of the other.
 APART = [(128,), (100,), (3, 64), (4, 100), (5, 7), (2, 3, 130), (65, 65), (1, 70)]
 BESIDE_FLOATS = {
     "where": lambda m, h, x, y: torch.where(m, x, y),
@@ -123,9 +123,9 @@ def test_any_number_of_cores_chooses_the_same(card, shape, planning, cores):
 def test_a_mask_of_floats_meets_one_of_halves_in_the_next_kernel(shape):
     m, h, _, y = (t.to("spyre") for t in everything(shape))
     torch.spyre.reset_metrics()
-    woven = torch.compile(lambda y: y > 0, fullgraph=True)(y)
-    both = torch.compile(lambda w, m: w | m, fullgraph=True)(woven, m)
-    chosen = torch.compile(lambda w, h: torch.where(w, h, -h), fullgraph=True)(woven, h)
+    interleaved = torch.compile(lambda y: y > 0, fullgraph=True)(y)
+    both = torch.compile(lambda w, m: w | m, fullgraph=True)(interleaved, m)
+    chosen = torch.compile(lambda w, h: torch.where(w, h, -h), fullgraph=True)(interleaved, h)
     eager = torch.where((y > 0) & m, y, 0.0)
     assert torch.spyre.metrics()["fallbacks"] == {}
     m, h, y = m.cpu(), h.cpu(), y.cpu()

@@ -27,7 +27,8 @@ def _is_device_loop(node: BaseSchedulerNode) -> bool:
 class BundleDeviceNodes(CustomSchedulerPass):
     """Maximal runs of consecutive device nodes become one node each; order is kept.
 
-    A node that runs nothing (the result of a concatenation) does not end a run; it moves behind it.
+    A node that runs nothing does not end a run. The result of a concatenation, which the run writes, moves behind it;
+    memory without contents, which the run may read, before it.
     """
 
     def __call__(self, nodes: list[BaseSchedulerNode]) -> list[BaseSchedulerNode]:
@@ -48,7 +49,7 @@ class BundleDeviceNodes(CustomSchedulerPass):
             if _is_device_loop(node):
                 run.append(node)
             elif isinstance(node, NopKernelSchedulerNode):
-                silent.append(node)
+                (silent if node.read_writes.reads else result).append(node)
             else:
                 close()
                 result.append(node)
