@@ -36,10 +36,10 @@ std::optional<DeviceLayout> Builder::layout(const TensorView& tensor) const {
 
 NodeBuilder Builder::node(const TensorView& target, const std::vector<int64_t>& extents,
                           const std::vector<int64_t>& reduced) {
-  Node node{.name = fmt::format("{}n{}", origin_.prefix, nodes_++),
-            .target = target.buffer,
-            .aten = origin_.aten,
-            .source = origin_.source};
+  Node node{{.name = fmt::format("{}n{}", origin_.prefix, nodes_++),
+             .aten = origin_.aten,
+             .source = origin_.source}};
+  node.target = target.buffer;
   for (size_t i = 0; i < extents.size(); ++i) {
     node.loops.push_back({.name = fmt::format("p{}", i), .extent = extents[i]});
   }

@@ -23,45 +23,45 @@ int64_t Buffer::reach() const {
   return last + 1;
 }
 
-ErrorNode origin_of(const Node& node) {
+ErrorNode origin_of(const NodeHead& node) {
   return {.name = node.origin.empty() ? node.name : node.origin, .aten = node.aten, .source = node.source};
 }
 
-void make_step_of(const Node& node, Node& step) {
+void make_step_of(const NodeHead& node, NodeHead& step) {
   const ErrorNode origin = origin_of(node);
   step.aten = origin.aten;
   step.source = origin.source;
   step.origin = step.name == origin.name ? "" : origin.name;
 }
 
-std::optional<BufferId> Graph::find(std::string_view buffer_name) const {
+std::optional<BufferId> GraphBuffers::find(std::string_view buffer_name) const {
   for (size_t i = 0; i < buffers.size(); ++i) {
     if (buffers[i].name == buffer_name) return static_cast<BufferId>(i);
   }
   return std::nullopt;
 }
 
-BufferId Graph::add_buffer(Buffer buffer) {
+BufferId GraphBuffers::add_buffer(Buffer buffer) {
   const std::string wanted = buffer.name;
   for (int number = 1; find(buffer.name); ++number) buffer.name = fmt::format("{}_{}", wanted, number);
   buffers.push_back(std::move(buffer));
   return static_cast<BufferId>(buffers.size()) - 1;
 }
 
-bool Graph::is_result(BufferId id) const {
+bool GraphBuffers::is_result(BufferId id) const {
   return std::find(results.begin(), results.end(), id) != results.end();
 }
 
-BufferId Graph::owner(BufferId id) const {
+BufferId GraphBuffers::owner(BufferId id) const {
   const BufferId named = buffers[static_cast<size_t>(id)].memory_of;
   return named < 0 ? id : owner(named);
 }
 
-bool Graph::is_given(BufferId id) const {
+bool GraphBuffers::is_given(BufferId id) const {
   return buffers[static_cast<size_t>(owner(id))].is_input;
 }
 
-bool Graph::is_local(BufferId id) const {
+bool GraphBuffers::is_local(BufferId id) const {
   id = owner(id);
   const Buffer& buffer = buffers[static_cast<size_t>(id)];
   return !buffer.is_input && !buffer.fill && !is_result(id);

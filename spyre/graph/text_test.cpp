@@ -2,7 +2,6 @@
 
 #include <functional>
 
-#include "spyre/graph/device_op.h"
 #include "spyre/graph/graph.h"
 
 namespace spyre {
@@ -182,23 +181,6 @@ TEST(CheckSizes, LayoutsMadeWithoutTextAreCheckedToo) {
   graph.buffers[0].layout->device_size[0] = -1;
   EXPECT_THAT(check_sizes(graph).error().message,
               HasSubstr("graph 'scaled_sum': buffer 'x' has a layout no memory can have: "));
-}
-
-TEST(DeviceOpView, IsTheNodeWithItsOneOperation) {
-  const Graph graph =
-      parse_graph(
-          "graph g { input t : float16[10, 64] input i : int64[4] buffer b : float16[4, 64] "
-          "node b (p0: 4, p1: 64) { v0 = load i[p0] v1 = load t[64*IndirectAccess('v0') + p1] "
-          "store b[64*p0 + p1] v1 } return b }")
-          .value();
-  const DeviceOp op = device_op(graph.nodes[0]);
-  EXPECT_EQ(op.op, "identity");
-  ASSERT_EQ(op.indices.size(), 1U);
-  EXPECT_EQ(op.indices[0].first, "v0");
-  ASSERT_EQ(op.inputs.size(), 1U);
-  Node rebuilt = graph.nodes[0];
-  set_device_op(graph, rebuilt, op, HostType::kFloat16);
-  EXPECT_EQ(rebuilt, graph.nodes[0]);
 }
 
 TEST(CheckSizes, WhatCouldOverflowIsRefusedWhenItIsRead) {

@@ -8,7 +8,7 @@ BufferId operand_buffer(const NormalOp& op, size_t operand) {
   return operand < op.op.inputs.size() ? op.op.inputs[operand].buffer : op.op.output.buffer;
 }
 
-Result<GraphAccess> access_of(const Graph& graph) {
+Result<GraphAccess> access_of(const DeviceGraph& graph) {
   GraphAccess access;
   access.touches.resize(graph.buffers.size());
   for (size_t n = 0; n < graph.nodes.size(); ++n) {

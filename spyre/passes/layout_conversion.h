@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 #include "spyre/passes/layout_candidates.h"
 #include "spyre/passes/permute_lanes.h"
 
@@ -40,8 +40,8 @@ struct Conversion {
 
 /// A node that copies the whole buffer, element by element, from one layout to another; they make it what it
 /// is. Dimensions that a layout walks through as one are one loop.
-Node copy_node(const Graph& graph, BufferId from, BufferId to, const DeviceLayout& from_layout,
-               const DeviceLayout& to_layout);
+DeviceNode copy_node(const DeviceGraph& graph, BufferId from, BufferId to, const DeviceLayout& from_layout,
+                     const DeviceLayout& to_layout);
 
 /// Device bytes of a layout.
 int64_t bytes_of(const DeviceLayout& layout);
@@ -53,7 +53,7 @@ int64_t bytes_of(const DeviceLayout& layout);
 /// for each buffer, no others are looked for, so that a refusal comes in seconds.
 class Conversions {
  public:
-  Conversions(const Graph& graph, const std::vector<std::vector<DeviceLayout>>& candidates,
+  Conversions(const DeviceGraph& graph, const std::vector<std::vector<DeviceLayout>>& candidates,
               LaneMoves moves = {});
   ~Conversions();
 
@@ -64,7 +64,7 @@ class Conversions {
   class States;
   static constexpr int kMostPermutations = 256, kPermutationsPerBuffer = 32;
 
-  const Graph& graph_;
+  const DeviceGraph& graph_;
   const std::vector<std::vector<DeviceLayout>>& candidates_;
   const LaneMoves moves_;
   int permutations_left_;

@@ -30,10 +30,9 @@ Values computed(const std::string& op, const std::string& type, const std::vecto
   text +=
       fmt::format("  buffer y : {}[{}]\n  node y (p0: {}) {{\n{}    v{} = {}{}\n    store y[p0] v{}\n  }}\n",
                   type, n, n, loads, operands.size(), op, names, operands.size());
-  Graph graph = parse_graph(text + "  return y\n}\n").value();
-  const Status selected = select_ops(graph);
+  const Result<DeviceGraph> selected = select_ops(parse_graph(text + "  return y\n}\n").value());
   EXPECT_TRUE(selected.ok()) << selected.error().to_string();
-  return test::Evaluator::run(graph, inputs);
+  return test::Evaluator::run(selected.value(), inputs);
 }
 
 /// s = fold of x along its only loop.
@@ -45,9 +44,9 @@ double folded(const std::string& kind, const std::string& type, const Values& x)
                       "  return s\n}}\n",
                       type, x.size(), kind))
           .value();
-  const Status selected = select_ops(graph);
+  const Result<DeviceGraph> selected = select_ops(std::move(graph));
   EXPECT_TRUE(selected.ok()) << selected.error().to_string();
-  return test::Evaluator::run(graph, {{"x", x}})[0];
+  return test::Evaluator::run(selected.value(), {{"x", x}})[0];
 }
 
 Values along(double low, double high, int steps) {

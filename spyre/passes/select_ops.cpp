@@ -45,7 +45,7 @@ double as_stored(double value, HostType type) {
 // Rewrites one node.
 class NodeSelector {
  public:
-  NodeSelector(Graph& graph, const Node& node, std::vector<Node>& out)
+  NodeSelector(GraphBuffers& graph, const Node& node, std::vector<DeviceNode>& out)
       : node_(node), emit_(graph, node, out) {}
 
   Status run() {
@@ -116,14 +116,12 @@ class NodeSelector {
 
 }  // namespace
 
-Status select_ops(Graph& graph) {
-  std::vector<Node> nodes = std::move(graph.nodes);
-  graph.nodes.clear();
-  std::vector<Node> selected;
-  for (const Node& node : nodes) SPYRE_TRY(NodeSelector(graph, node, selected).run());
-  graph.nodes = std::move(selected);
-  eliminate_dead_code(graph);  // an integer that recipes also have as a float, and of which only that is read
-  return Status();
+Result<DeviceGraph> select_ops(Graph graph) {
+  DeviceGraph selected{static_cast<GraphBuffers&&>(graph), {}};
+  for (const Node& node : graph.nodes) SPYRE_TRY(NodeSelector(selected, node, selected.nodes).run());
+  // An integer that recipes also have as a float, and of which only that is read.
+  eliminate_dead_code(selected);
+  return selected;
 }
 
 }  // namespace spyre

@@ -82,7 +82,7 @@ class Pointwise final : public FastKernel {
     if (op.inputs.size() == 1 && shape.output().format == DataFormat::SEN169_FP16) {
       made->fill_table();
     } else {
-      made->kernel_ = shape.vectors->pointwise(op.info->name, shape.output().format);
+      made->kernel_ = shape.vectors->pointwise(op.info->id, shape.output().format);
       if (made->kernel_ == nullptr) {
         return nullptr;
       }

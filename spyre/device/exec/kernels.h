@@ -45,7 +45,7 @@ struct Reducer {
   float start = 0;
   float (*fold)(float acc, float x) = nullptr;
 };
-Reducer find_reducer(std::string_view op);
+Reducer find_reducer(OpId op);
 float reduction_factor(const DeviceOp& op);
 
 /// Dims of the op that the result has, and those it does not.
