@@ -83,6 +83,9 @@ struct Value {
 
 using Attributes = std::vector<std::pair<std::string, double>>;
 
+/// The operation of a name that a form uses; a name without a row of graph/body_ops.def is a bug of the form.
+BodyOp body_op(std::string_view name);
+
 class NodeBuilder {
  public:
   /// The position of the i-th loop, reduced loops behind the others.
@@ -98,6 +101,8 @@ class NodeBuilder {
   Value constant(double value, HostType dtype);
   /// A position as a number.
   Value index(const Expr& position, HostType dtype);
+  Value op(BodyOp op, const std::vector<Value>& operands, Attributes attributes = {});
+  /// By the name that a row of forms/table.def gives.
   Value op(std::string_view name, const std::vector<Value>& operands, Attributes attributes = {});
   Value reduce(std::string_view kind, const std::vector<Value>& operands, Attributes attributes = {});
   /// A sum of products over the reduced loops; 16-bit operands may have a float32 one.

@@ -143,7 +143,8 @@ Status position_of_all(Builder& builder, const TensorView& x, std::string_view o
 TensorView fold(Builder& builder, std::string_view op, const TensorView& x, const std::vector<bool>& folded,
                 bool keepdim) {
   const Fold shape(x, folded, keepdim);
-  const TensorView target = builder.local(shape.extents, result_type("reduce." + std::string(op), {x.dtype}));
+  const TensorView target =
+      builder.local(shape.extents, result_type(body_op("reduce." + std::string(op)), {x.dtype}));
   if (const Status done = fold_into(builder, target, x, shape, op); !done.ok()) {
     builder.fail(done.error().message);
   }

@@ -68,15 +68,41 @@ bool GraphBuffers::is_local(BufferId id) const {
 }
 
 bool is_product(const Instruction& instruction) {
-  return instruction.op == "reduce.dot" || instruction.op == "reduce.batchmatmul";
+  return instruction.op == BodyOp::dot;
 }
 
-HostType result_type(std::string_view op, const std::vector<HostType>& operands) {
-  static const std::set<std::string_view> kComparisons = {
-      "eq",         "ne",          "lt",          "le",    "gt",    "ge",     "logical_and",
-      "logical_or", "logical_not", "logical_xor", "isnan", "isinf", "signbit"};
-  if (kComparisons.contains(op) || op == "reduce.any" || op == "reduce.all") return HostType::kBool;
-  if (op == "reduce.argmax" || op == "reduce.argmin") return HostType::kInt64;
+namespace {
+
+// Whether a truth value comes out, or the position of an element; else what goes in decides.
+std::optional<HostType> own_type(BodyOp op) {
+  switch (op) {
+    case BodyOp::all:
+    case BodyOp::any:
+    case BodyOp::eq:
+    case BodyOp::ge:
+    case BodyOp::gt:
+    case BodyOp::isinf:
+    case BodyOp::isnan:
+    case BodyOp::le:
+    case BodyOp::logical_and:
+    case BodyOp::logical_not:
+    case BodyOp::logical_or:
+    case BodyOp::logical_xor:
+    case BodyOp::lt:
+    case BodyOp::ne:
+      return HostType::kBool;
+    case BodyOp::argmax:
+    case BodyOp::argmin:
+      return HostType::kInt64;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+HostType result_type(BodyOp op, const std::vector<HostType>& operands) {
+  if (const std::optional<HostType> own = own_type(op)) return *own;
   const auto rank = [](HostType type) {
     switch (type) {
       case HostType::kBool:
@@ -103,7 +129,7 @@ HostType result_type(std::string_view op, const std::vector<HostType>& operands)
   };
   HostType best = HostType::kBool;
   // The condition of a `where` chooses, it does not take part.
-  for (size_t i = op == "where" || op == "where3" ? 1 : 0; i < operands.size(); ++i) {
+  for (size_t i = op == BodyOp::where ? 1 : 0; i < operands.size(); ++i) {
     const bool mixed_halves = rank(operands[i]) == 6 && rank(best) == 6 && operands[i] != best;
     if (mixed_halves) {
       best = HostType::kFloat32;

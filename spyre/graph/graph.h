@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "spyre/base/result.h"
+#include "spyre/graph/body_op.h"
 #include "spyre/graph/call.h"
 #include "spyre/graph/expr.h"
 #include "spyre/layout/device_layout.h"
@@ -102,8 +103,7 @@ Expr row_major(const std::vector<Loop>& loops);
 
 /// One step of a body. Its value is `v<position>`; `operands` are positions of earlier ones.
 struct Instruction {
-  /// load, constant, index, to_dtype, reduce.<kind>, or the name of a pointwise operation.
-  std::string op;
+  BodyOp op = BodyOp::load;
   std::vector<int> operands;
   BufferId buffer = -1;                 ///< load
   Expr index;                           ///< load: element of the buffer; index: the value
@@ -111,8 +111,8 @@ struct Instruction {
   HostType dtype = HostType::kFloat16;  ///< of the value; inferred when text is read
   std::vector<std::pair<std::string, double>> attributes;
 
-  bool is_load() const { return op == "load"; }
-  bool is_reduction() const { return op.starts_with("reduce."); }
+  bool is_load() const { return op == BodyOp::load; }
+  bool is_reduction() const { return is_fold(op); }
 
   friend bool operator==(const Instruction&, const Instruction&) = default;
 };
@@ -190,7 +190,7 @@ Status check_sizes(const Graph& graph);
 bool is_product(const Instruction& instruction);
 
 /// Which host type an operation gives: PyTorch's promotion of its operands, bool for comparisons.
-HostType result_type(std::string_view op, const std::vector<HostType>& operands);
+HostType result_type(BodyOp op, const std::vector<HostType>& operands);
 
 /// The smallest and largest value of an index over the loops of a node. Index tensors count as zero.
 struct IndexRange {

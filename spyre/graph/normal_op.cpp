@@ -414,4 +414,8 @@ std::vector<const DeviceLayout*> operand_layouts(const GraphBuffers& graph, cons
   return layouts;
 }
 
+Result<NormalOp> normal_form(const GraphBuffers& graph, const DeviceNode& node) {
+  return normalize_op(graph, node, operand_layouts(graph, node));
+}
+
 }  // namespace spyre

@@ -41,6 +41,10 @@ bool is_restickify(const NormalOp& op);
 Result<NormalOp> normalize_op(const GraphBuffers& graph, const DeviceNode& node,
                               std::span<const DeviceLayout* const> layouts);
 
+/// The normal form of a node whose layouts are decided; every pass after assign-layouts asks for it here. It is cheap (all
+/// nodes of a model's layer together take a thousandth of its compilation), so nobody keeps one that could grow old.
+Result<NormalOp> normal_form(const GraphBuffers& graph, const DeviceNode& node);
+
 /// The layouts of a node's operands in the order of NormalOp. Needs assigned layouts.
 std::vector<const DeviceLayout*> operand_layouts(const GraphBuffers& graph, const DeviceNode& node);
 

@@ -19,6 +19,7 @@ class CapturedParser : public GraphParser {
   Result<Number> number();
   Result<TensorView> view();
   Status instruction(Node& node, const std::string& value);
+  Result<BodyOp> operation();
   Status pointwise(Node& node, Instruction& instruction);
   Status store(Node& node);
   Result<int> operand(const Node& node);
@@ -28,6 +29,13 @@ class CapturedParser : public GraphParser {
 
 Result<int> CapturedParser::operand(const Node& node) {
   return value(static_cast<int>(node.body.size()), node.name);
+}
+
+Result<BodyOp> CapturedParser::operation() {
+  SPYRE_ASSIGN_OR_RETURN(const std::string name, lex_.word("an operation"));
+  if (const std::optional<BodyOp> op = body_op_from_name(name)) return *op;
+  return Error(ErrorKind::kUnsupported,
+               lex_.error_here(fmt::format("'{}' has no form on the card", name)).message);
 }
 
 Status CapturedParser::pointwise(Node& node, Instruction& instruction) {
@@ -41,7 +49,7 @@ Status CapturedParser::pointwise(Node& node, Instruction& instruction) {
   }
   // A product may have a wider result than its operands.
   const bool typed = is_product(instruction) && lex_.sees(":");
-  if (instruction.op == "to_dtype" || typed) {
+  if (instruction.op == BodyOp::to_dtype || typed) {
     SPYRE_TRY(lex_.expect(":"));
     SPYRE_ASSIGN_OR_RETURN(instruction.dtype, dtype());
   } else {
@@ -53,16 +61,16 @@ Status CapturedParser::pointwise(Node& node, Instruction& instruction) {
 Status CapturedParser::instruction(Node& node, const std::string& value) {
   SPYRE_TRY(next_value(value, static_cast<int>(node.body.size())));
   Instruction instruction;
-  SPYRE_ASSIGN_OR_RETURN(instruction.op, lex_.word("an operation"));
+  SPYRE_ASSIGN_OR_RETURN(instruction.op, operation());
   if (instruction.is_load()) {
     SPYRE_ASSIGN_OR_RETURN(instruction.buffer, buffer_name());
     SPYRE_ASSIGN_OR_RETURN(instruction.index, bracketed());
     instruction.dtype = buffer(instruction.buffer).dtype;
-  } else if (instruction.op == "constant") {
+  } else if (instruction.op == BodyOp::constant) {
     SPYRE_ASSIGN_OR_RETURN(instruction.value, lex_.number(kNumber));
     SPYRE_TRY(lex_.expect(":"));
     SPYRE_ASSIGN_OR_RETURN(instruction.dtype, dtype());
-  } else if (instruction.op == "index") {
+  } else if (instruction.op == BodyOp::index) {
     SPYRE_ASSIGN_OR_RETURN(instruction.index, lex_.expression());
     SPYRE_TRY(lex_.expect(":"));
     SPYRE_ASSIGN_OR_RETURN(instruction.dtype, dtype());

@@ -82,15 +82,15 @@ std::string instruction_text(const GraphBuffers& graph, const Node& node, const 
   if (instruction.is_load()) {
     return fmt::format("load {}", element_text(graph, instruction.buffer, instruction.index));
   }
-  if (instruction.op == "constant") {
+  if (instruction.op == BodyOp::constant) {
     return fmt::format("constant {} : {}", number_text(instruction.value), to_string(instruction.dtype));
   }
-  if (instruction.op == "index") {
+  if (instruction.op == BodyOp::index) {
     return fmt::format("index {} : {}", instruction.index.to_string(), to_string(instruction.dtype));
   }
-  std::string text = instruction.op;
+  std::string text(to_string(instruction.op));
   for (const int operand : instruction.operands) text += fmt::format(" v{}", operand);
-  if (instruction.op == "to_dtype" || is_widening_product(node, instruction))
+  if (instruction.op == BodyOp::to_dtype || is_widening_product(node, instruction))
     text += fmt::format(" : {}", to_string(instruction.dtype));
   return text + attributes_text(instruction.attributes);
 }

@@ -199,5 +199,16 @@ TEST(CheckSizes, WhatCouldOverflowIsRefusedWhenItIsRead) {
   }
 }
 
+TEST(BodyOps, AreReadByTheNamesTheyArePrintedWith) {
+  for (int i = 0; i <= static_cast<int>(BodyOp::sum); ++i) {
+    const auto op = static_cast<BodyOp>(i);
+    EXPECT_EQ(body_op_from_name(to_string(op)), op);
+    EXPECT_EQ(is_fold(op), to_string(op).starts_with("reduce."));
+  }
+  EXPECT_EQ(to_string(BodyOp::sum), "reduce.sum");
+  EXPECT_EQ(body_op_from_name("sum"), std::nullopt);
+  EXPECT_EQ(body_op_from_name("reduce.add"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace spyre

@@ -65,7 +65,7 @@ Status NodeRules::body(const Node& node) const {
   bool reduced = false;
   for (const Instruction& instruction : node.body) {
     if (instruction.is_load()) SPYRE_TRY(load(instruction.buffer, instruction.index));
-    if (instruction.op == "index") {
+    if (instruction.op == BodyOp::index) {
       SPYRE_TRY(known_symbols(instruction.index, "an index value"));
     }
     if (instruction.is_reduction()) {

@@ -57,17 +57,12 @@ class OpLowering {
   const std::vector<Loop>& loops() const { return normal_.access.loops; }
 
   Status normalize() {
-    std::vector<const DeviceLayout*> layouts;
-    const auto layout = [&](const Access& access) {
-      return &*graph_.buffers[static_cast<size_t>(access.buffer)].layout;
-    };
-    for_each_access(node_.op, [&](const Access& access) { layouts.push_back(layout(access)); });
-    SPYRE_ASSIGN_OR_RETURN(normal_, normalize_op(graph_, node_, layouts));
+    SPYRE_ASSIGN_OR_RETURN(normal_, normal_form(graph_, node_));
     restickify_ = is_restickify(normal_);
     if (restickify_) give_lanes_a_loop();
     if (info_of(node_.op.op).family == OpFamily::kConversion) give_single_elements_a_stick();
     if (loops().empty()) give_one_loop();
-    complete_pairs(layouts);
+    complete_pairs(operand_layouts(graph_, node_));
     return Status();
   }
 

@@ -156,17 +156,18 @@ Operand shift(OpEmitter& emit, const Operand& x, const Operand& by, bool left) {
 
 }  // namespace
 
-std::optional<Operand> bit_op(OpEmitter& emit, std::string_view op, const std::vector<Operand>& operands) {
+std::optional<Operand> bit_op(OpEmitter& emit, BodyOp op, const std::vector<Operand>& operands) {
   const Operand& x = operands[0];
-  if (op == "bitwise_not") return difference(emit, integer(emit, -1), x);
-  if (op == "bitwise_and") return both(emit, x, operands[1]);
-  if (op == "bitwise_or") return difference(emit, sum(emit, x, operands[1]), both(emit, x, operands[1]));
-  if (op == "bitwise_xor") {
+  if (op == BodyOp::bitwise_not) return difference(emit, integer(emit, -1), x);
+  if (op == BodyOp::bitwise_and) return both(emit, x, operands[1]);
+  if (op == BodyOp::bitwise_or)
+    return difference(emit, sum(emit, x, operands[1]), both(emit, x, operands[1]));
+  if (op == BodyOp::bitwise_xor) {
     const Operand twice = product(emit, both(emit, x, operands[1]), integer(emit, 2));
     return difference(emit, sum(emit, x, operands[1]), twice);
   }
-  if (op == "bitwise_left_shift") return shift(emit, x, operands[1], /*left=*/true);
-  if (op == "bitwise_right_shift") return shift(emit, x, operands[1], /*left=*/false);
+  if (op == BodyOp::bitwise_left_shift) return shift(emit, x, operands[1], /*left=*/true);
+  if (op == BodyOp::bitwise_right_shift) return shift(emit, x, operands[1], /*left=*/false);
   return std::nullopt;
 }
 

@@ -28,7 +28,7 @@ CoOptimizeReport optimized(DeviceGraph& graph, const CoOptimizeOptions& options 
 
 // Every division of a node, with every order of its cores.
 std::vector<std::vector<Loop>> divisions(const DeviceGraph& graph, const DeviceNode& node, int64_t cores) {
-  const NormalOp op = normalize_op(graph, node, operand_layouts(graph, node)).value();
+  const NormalOp op = normal_form(graph, node).value();
   const DivisionProblem problem = division_problem(graph, node, op, cores);
   std::vector<std::vector<Loop>> all;
   const std::vector<Splits> legal = legal_splits(problem, span_floors(problem).value(), 1000).value();

@@ -18,7 +18,7 @@ Error with_origin(const Error& cause, const DeviceNode& node) {
 
 Status cut_loops(DeviceGraph& graph) {
   for (DeviceNode& node : graph.nodes) {
-    const Result<NormalOp> normal = normalize_op(graph, node, operand_layouts(graph, node));
+    const Result<NormalOp> normal = normal_form(graph, node);
     if (!normal.ok()) return with_origin(normal.error(), node);
     const NormalAccess& access = normal.value().access;
     if (access.indices.empty()) continue;  // interleaved lanes: cut wherever it is needed

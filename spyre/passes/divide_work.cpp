@@ -171,7 +171,7 @@ Result<std::vector<RefusedHint>> divide_work(DeviceGraph& graph, int64_t cores) 
   std::vector<RefusedHint> refused;
   for (DeviceNode& node : graph.nodes) {
     if (node.loops.empty()) continue;
-    SPYRE_ASSIGN_OR_RETURN(const NormalOp op, normalize_op(graph, node, operand_layouts(graph, node)));
+    SPYRE_ASSIGN_OR_RETURN(const NormalOp op, normal_form(graph, node));
     const Result<Splits> splits = divide_as_hinted(division_problem(graph, node, op, cores), node, refused);
     if (!splits.ok()) return Error(splits.error()).about(origin_of(node));
     for (Loop& loop : node.loops) loop.split = split_of(splits.value(), loop.name);

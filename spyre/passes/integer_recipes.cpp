@@ -74,8 +74,8 @@ Division divided(OpEmitter& emit, const Operand& x, const Operand& y) {
   const Operand more = guess(remainder);
   quotient = sum(emit, quotient, more);
   remainder = difference(emit, remainder, product(emit, more, y));
-  const Operand sign =
-      sum(emit, product(emit, indicator(emit, OpId::lesserthan, y, zero), integer(emit, -2)), integer(emit, 1));
+  const Operand sign = sum(emit, product(emit, indicator(emit, OpId::lesserthan, y, zero), integer(emit, -2)),
+                           integer(emit, 1));
   const auto along_divisor = [&](OpId comparison, const Operand& value) {
     return indicator(emit, comparison, product(emit, value, sign), zero);
   };
@@ -90,20 +90,20 @@ Division divided(OpEmitter& emit, const Operand& x, const Operand& y) {
 Operand below_zero_and_broken(OpEmitter& emit, const Operand& x, const Operand& y, const Division& d) {
   const Operand signs = emit.op(OpId::mul, {as_float(emit, x), as_float(emit, y)});
   const Operand below = emit.op(OpId::lesserthan, {signs, number(emit, 0)});
-  return product(emit, as_integer(emit, below), indicator(emit, OpId::notequal, d.remainder, integer(emit, 0)));
+  return product(emit, as_integer(emit, below),
+                 indicator(emit, OpId::notequal, d.remainder, integer(emit, 0)));
 }
 
-std::optional<Operand> quotient_or_remainder(OpEmitter& emit, std::string_view op, const Operand& x,
-                                             const Operand& y) {
-  const bool towards_zero = op == "truncdiv" || op == "fmod";
-  if (!towards_zero && op != "floordiv" && op != "remainder") return std::nullopt;
+std::optional<Operand> quotient_or_remainder(OpEmitter& emit, BodyOp op, const Operand& x, const Operand& y) {
+  const bool towards_zero = op == BodyOp::truncdiv || op == BodyOp::fmod;
+  if (!towards_zero && op != BodyOp::floordiv && op != BodyOp::remainder) return std::nullopt;
   Division d = divided(emit, x, y);
   if (towards_zero) {
     const Operand up = below_zero_and_broken(emit, x, y, d);
     d.quotient = sum(emit, d.quotient, up);
     d.remainder = difference(emit, d.remainder, product(emit, up, y));
   }
-  return op == "floordiv" || op == "truncdiv" ? d.quotient : d.remainder;
+  return op == BodyOp::floordiv || op == BodyOp::truncdiv ? d.quotient : d.remainder;
 }
 
 Operand folded(OpEmitter& emit, OpId op, Operand x, const std::vector<std::string>& loops) {
@@ -168,32 +168,31 @@ Result<Operand> exact_product(OpEmitter& emit, Operand x, const std::vector<std:
 
 }  // namespace
 
-std::optional<Operand> integer_op(OpEmitter& emit, std::string_view op,
-                                  const std::vector<Operand>& operands) {
-  static const std::map<std::string_view, OpId> kComparisons = {
-      {"eq", OpId::equal},       {"ge", OpId::greaterequal}, {"gt", OpId::greaterthan},
-      {"le", OpId::lesserequal}, {"lt", OpId::lesserthan},   {"ne", OpId::notequal}};
+std::optional<Operand> integer_op(OpEmitter& emit, BodyOp op, const std::vector<Operand>& operands) {
+  static const std::map<BodyOp, OpId> kComparisons = {
+      {BodyOp::eq, OpId::equal},       {BodyOp::ge, OpId::greaterequal}, {BodyOp::gt, OpId::greaterthan},
+      {BodyOp::le, OpId::lesserequal}, {BodyOp::lt, OpId::lesserthan},   {BodyOp::ne, OpId::notequal}};
   const Operand& x = operands[0];
-  if (op == "add") return sum(emit, x, operands[1]);
-  if (op == "mul") return product(emit, x, operands[1]);
-  if (op == "neg") return negative(emit, x);
-  if (op == "sub") return difference(emit, x, operands[1]);
-  if (op == "square") return product(emit, x, x);
+  if (op == BodyOp::add) return sum(emit, x, operands[1]);
+  if (op == BodyOp::mul) return product(emit, x, operands[1]);
+  if (op == BodyOp::neg) return negative(emit, x);
+  if (op == BodyOp::sub) return difference(emit, x, operands[1]);
+  if (op == BodyOp::square) return product(emit, x, x);
   if (const auto found = kComparisons.find(op); found != kComparisons.end())
     return compared(emit, found->second, x, operands[1]);
   if (std::optional<Operand> bits = bit_op(emit, op, operands)) return bits;
   const bool whole =
-      op == "pow" && operands[1].is_constant() && operands[1].value >= 0 && operands[1].value <= 64;
+      op == BodyOp::pow && operands[1].is_constant() && operands[1].value >= 0 && operands[1].value <= 64;
   if (whole) return repeated_product(emit, x, static_cast<int64_t>(operands[1].value));
-  const size_t first = op == "where" ? 1 : 0;
+  const size_t first = op == BodyOp::where ? 1 : 0;
   const bool small = std::all_of(operands.begin() + static_cast<std::ptrdiff_t>(first), operands.end(),
                                  [&](const Operand& o) { return emit.is_exact_float(o); });
   if (small) return std::nullopt;
-  if (op == "where") return chosen(emit, emit.hold(x, Held::kInt32), operands[1], operands[2]);
-  if (op == "maximum") return extreme_of_two(emit, OpId::greaterthan, x, operands[1]);
-  if (op == "minimum") return extreme_of_two(emit, OpId::lesserthan, x, operands[1]);
-  if (op == "relu") return product(emit, x, indicator(emit, OpId::greaterthan, x, integer(emit, 0)));
-  if (op == "abs")
+  if (op == BodyOp::where) return chosen(emit, emit.hold(x, Held::kInt32), operands[1], operands[2]);
+  if (op == BodyOp::maximum) return extreme_of_two(emit, OpId::greaterthan, x, operands[1]);
+  if (op == BodyOp::minimum) return extreme_of_two(emit, OpId::lesserthan, x, operands[1]);
+  if (op == BodyOp::relu) return product(emit, x, indicator(emit, OpId::greaterthan, x, integer(emit, 0)));
+  if (op == BodyOp::abs)
     return chosen(emit, indicator(emit, OpId::lesserthan, x, integer(emit, 0)), negative(emit, x), x);
   return operands.size() == 2 ? quotient_or_remainder(emit, op, x, operands[1]) : std::nullopt;
 }

@@ -17,7 +17,7 @@
 namespace spyre {
 
 /// A pointwise operation of integers; none where fp32 gives the same.
-std::optional<Operand> integer_op(OpEmitter& emit, std::string_view op, const std::vector<Operand>& operands);
+std::optional<Operand> integer_op(OpEmitter& emit, BodyOp op, const std::vector<Operand>& operands);
 
 /// x, no less than `low` and no more than `high`.
 Operand integer_clamp(OpEmitter& emit, const Operand& x, double low, double high);

@@ -111,9 +111,9 @@ struct Orders {
 };
 
 bool widens(const DeviceGraph& graph) {
-  return multiplies_wide(graph) || std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const DeviceNode& node) {
-           return node.op.op == OpId::dl16tofp32;
-         });
+  return multiplies_wide(graph) ||
+         std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [](const DeviceNode& node) { return node.op.op == OpId::dl16tofp32; });
 }
 
 bool narrows(const DeviceGraph& graph) {

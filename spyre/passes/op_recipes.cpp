@@ -153,98 +153,98 @@ struct Entry {
   Recipe recipe;
 };
 
-const std::map<std::string, Entry, std::less<>>& recipes() {
+const std::map<BodyOp, Entry>& recipes() {
   using enum Computed;
-  static const std::map<std::string, Entry, std::less<>> kTable = {
-      {"abs", {1, kAsHeld, one(OpId::abs)}},
-      {"add", {2, kAsHeld, one(OpId::add)}},
-      {"bitwise_and", {2, kTruth, one(OpId::mul)}},
-      {"bitwise_left_shift", {2, kAsHeld, {}}},  // of integers only, as the next
-      {"bitwise_right_shift", {2, kAsHeld, {}}},
-      {"bitwise_not",
+  static const std::map<BodyOp, Entry> kTable = {
+      {BodyOp::abs, {1, kAsHeld, one(OpId::abs)}},
+      {BodyOp::add, {2, kAsHeld, one(OpId::add)}},
+      {BodyOp::bitwise_and, {2, kTruth, one(OpId::mul)}},
+      {BodyOp::bitwise_left_shift, {2, kAsHeld, {}}},  // of integers only, as the next
+      {BodyOp::bitwise_right_shift, {2, kAsHeld, {}}},
+      {BodyOp::bitwise_not,
        {1, kTruth,
         [](OpEmitter& e, const Operands& x) -> Result<Operand> {
           return e.op(OpId::equal, {x[0], number(e, 0, x[0])});
         }}},
-      {"bitwise_or", {2, kTruth, one(OpId::maximum)}},
-      {"bitwise_xor", {2, kTruth, one(OpId::notequal)}},
-      {"ceil",
+      {BodyOp::bitwise_or, {2, kTruth, one(OpId::maximum)}},
+      {BodyOp::bitwise_xor, {2, kTruth, one(OpId::notequal)}},
+      {BodyOp::ceil,
        {1, kAsHeld,
         [](OpEmitter& e, const Operands& x) -> Result<Operand> {
           return e.op(OpId::neg, {e.op(OpId::floor, {e.op(OpId::neg, {x[0]})})});
         }}},
-      {"cos", {1, kFp32, in_fp32(cosine)}},
-      {"eq", {2, kAsHeld, one(OpId::equal)}},
-      {"erf", {1, kFp32, in_fp32(error_function)}},
-      {"exp", {1, kAsHeld, one(OpId::exp)}},
-      {"exp2", {1, kFp32, in_fp32(power_of_two)}},
-      {"expm1", {1, kFp32, in_fp32(exp_minus_one)}},
-      {"floor", {1, kAsHeld, one(OpId::floor)}},
-      {"floordiv", {2, kFp32, of_two_in_fp32(floored_quotient)}},
-      {"fmod", {2, kFp32, of_two_in_fp32(truncated_remainder)}},
-      {"ge", {2, kAsHeld, one(OpId::greaterequal)}},
-      {"gelu", {1, kAsHeld, in_fp32(wide_gelu, OpId::gelufwd)}},
-      {"gelu_tanh", {1, kAsHeld, gelu_tanh}},
-      {"gt", {2, kAsHeld, one(OpId::greaterthan)}},
-      {"isinf", {1, kAsHeld, is_infinite}},
-      {"isnan",
+      {BodyOp::cos, {1, kFp32, in_fp32(cosine)}},
+      {BodyOp::eq, {2, kAsHeld, one(OpId::equal)}},
+      {BodyOp::erf, {1, kFp32, in_fp32(error_function)}},
+      {BodyOp::exp, {1, kAsHeld, one(OpId::exp)}},
+      {BodyOp::exp2, {1, kFp32, in_fp32(power_of_two)}},
+      {BodyOp::expm1, {1, kFp32, in_fp32(exp_minus_one)}},
+      {BodyOp::floor, {1, kAsHeld, one(OpId::floor)}},
+      {BodyOp::floordiv, {2, kFp32, of_two_in_fp32(floored_quotient)}},
+      {BodyOp::fmod, {2, kFp32, of_two_in_fp32(truncated_remainder)}},
+      {BodyOp::ge, {2, kAsHeld, one(OpId::greaterequal)}},
+      {BodyOp::gelu, {1, kAsHeld, in_fp32(wide_gelu, OpId::gelufwd)}},
+      {BodyOp::gelu_tanh, {1, kAsHeld, gelu_tanh}},
+      {BodyOp::gt, {2, kAsHeld, one(OpId::greaterthan)}},
+      {BodyOp::isinf, {1, kAsHeld, is_infinite}},
+      {BodyOp::isnan,
        {1, kAsHeld,
         [](OpEmitter& e, const Operands& x) -> Result<Operand> {
           return e.op(OpId::notequal, {x[0], x[0]});
         }}},
-      {"layernormnorm", {5, kAsHeld, one(OpId::layernormnorm)}},
-      {"le", {2, kAsHeld, one(OpId::lesserequal)}},
-      {"log", {1, kAsHeld, in_fp32(wide_logarithm, OpId::log)}},
-      {"log10", {1, kAsHeld, log_times(std::numbers::log10e)}},
-      {"log1p", {1, kFp32, in_fp32(log_of_one_plus)}},
-      {"log2", {1, kAsHeld, log_times(std::numbers::log2e)}},
-      {"logical_and", {2, kTruth, one(OpId::mul)}},
-      {"logical_not",
+      {BodyOp::layernormnorm, {5, kAsHeld, one(OpId::layernormnorm)}},
+      {BodyOp::le, {2, kAsHeld, one(OpId::lesserequal)}},
+      {BodyOp::log, {1, kAsHeld, in_fp32(wide_logarithm, OpId::log)}},
+      {BodyOp::log10, {1, kAsHeld, log_times(std::numbers::log10e)}},
+      {BodyOp::log1p, {1, kFp32, in_fp32(log_of_one_plus)}},
+      {BodyOp::log2, {1, kAsHeld, log_times(std::numbers::log2e)}},
+      {BodyOp::logical_and, {2, kTruth, one(OpId::mul)}},
+      {BodyOp::logical_not,
        {1, kTruth,
         [](OpEmitter& e, const Operands& x) -> Result<Operand> {
           return e.op(OpId::equal, {x[0], number(e, 0, x[0])});
         }}},
-      {"logical_or", {2, kTruth, one(OpId::maximum)}},
-      {"logical_xor", {2, kTruth, one(OpId::notequal)}},
-      {"lt", {2, kAsHeld, one(OpId::lesserthan)}},
-      {"maximum", {2, kAsHeld, one(OpId::maximum)}},
-      {"minimum", {2, kAsHeld, one(OpId::minimum)}},
-      {"mul", {2, kAsHeld, one(OpId::mul)}},
-      {"ne", {2, kAsHeld, one(OpId::notequal)}},
-      {"neg", {1, kAsHeld, one(OpId::neg)}},
-      {"pow", {2, kAsHeld, power}},
-      {"reciprocal", {1, kAsHeld, one(OpId::reciprocal)}},
-      {"relu", {1, kAsHeld, one(OpId::relufwd)}},
-      {"remainder", {2, kFp32, of_two_in_fp32(floored_remainder)}},
-      {"round", {1, kAsHeld, rounded}},
-      {"rsqrt", {1, kAsHeld, one(OpId::rsqrt)}},
-      {"sigmoid", {1, kAsHeld, one(OpId::sigmoid)}},
-      {"sign",
+      {BodyOp::logical_or, {2, kTruth, one(OpId::maximum)}},
+      {BodyOp::logical_xor, {2, kTruth, one(OpId::notequal)}},
+      {BodyOp::lt, {2, kAsHeld, one(OpId::lesserthan)}},
+      {BodyOp::maximum, {2, kAsHeld, one(OpId::maximum)}},
+      {BodyOp::minimum, {2, kAsHeld, one(OpId::minimum)}},
+      {BodyOp::mul, {2, kAsHeld, one(OpId::mul)}},
+      {BodyOp::ne, {2, kAsHeld, one(OpId::notequal)}},
+      {BodyOp::neg, {1, kAsHeld, one(OpId::neg)}},
+      {BodyOp::pow, {2, kAsHeld, power}},
+      {BodyOp::reciprocal, {1, kAsHeld, one(OpId::reciprocal)}},
+      {BodyOp::relu, {1, kAsHeld, one(OpId::relufwd)}},
+      {BodyOp::remainder, {2, kFp32, of_two_in_fp32(floored_remainder)}},
+      {BodyOp::round, {1, kAsHeld, rounded}},
+      {BodyOp::rsqrt, {1, kAsHeld, one(OpId::rsqrt)}},
+      {BodyOp::sigmoid, {1, kAsHeld, one(OpId::sigmoid)}},
+      {BodyOp::sign,
        {1, kAsHeld,
         [](OpEmitter& e, const Operands& x) -> Result<Operand> {
           const Operand zero = number(e, 0, x[0]);
           return e.op(OpId::sub,
                       {e.op(OpId::greaterthan, {x[0], zero}), e.op(OpId::lesserthan, {x[0], zero})});
         }}},
-      {"silu", {1, kAsHeld, one(OpId::silu)}},
-      {"sin", {1, kFp32, in_fp32(sine)}},
-      {"sqrt", {1, kAsHeld, one(OpId::sqrt)}},
-      {"square",
+      {BodyOp::silu, {1, kAsHeld, one(OpId::silu)}},
+      {BodyOp::sin, {1, kFp32, in_fp32(sine)}},
+      {BodyOp::sqrt, {1, kAsHeld, one(OpId::sqrt)}},
+      {BodyOp::square,
        {1, kAsHeld,
         [](OpEmitter& e, const Operands& x) -> Result<Operand> {
           return e.op(OpId::mul, {x[0], x[0]});
         }}},
-      {"sub", {2, kAsHeld, one(OpId::sub)}},
-      {"tanh", {1, kAsHeld, in_fp32(wide_tanh, OpId::tanh)}},
-      {"truediv", {2, kAsHeld, one(OpId::realdiv)}},
-      {"trunc",
+      {BodyOp::sub, {2, kAsHeld, one(OpId::sub)}},
+      {BodyOp::tanh, {1, kAsHeld, in_fp32(wide_tanh, OpId::tanh)}},
+      {BodyOp::truediv, {2, kAsHeld, one(OpId::realdiv)}},
+      {BodyOp::trunc,
        {1, kAsHeld, [](OpEmitter& e, const Operands& x) -> Result<Operand> { return truncated(e, x[0]); }}},
-      {"truncdiv",
+      {BodyOp::truncdiv,
        {2, kFp32,
         [](OpEmitter& e, const Operands& x) -> Result<Operand> {
           return truncated(e, e.op(OpId::realdiv, {x[0], x[1]}));
         }}},
-      {"where", {3, kAsHeld, one(OpId::where3)}},
+      {BodyOp::where, {3, kAsHeld, one(OpId::where3)}},
   };
   return kTable;
 }
@@ -274,6 +274,20 @@ Status computes(const OpEmitter& emit, const Operands& operands, HostType result
   return held_as(result) == Held::kBits ? Status(refused(result)) : Status();
 }
 
+bool is_bitwise(BodyOp op) {
+  switch (op) {
+    case BodyOp::bitwise_and:
+    case BodyOp::bitwise_left_shift:
+    case BodyOp::bitwise_not:
+    case BodyOp::bitwise_or:
+    case BodyOp::bitwise_right_shift:
+    case BodyOp::bitwise_xor:
+      return true;
+    default:
+      return false;
+  }
+}
+
 Operand truth(OpEmitter& emit, const Operand& value) {
   if (value.type == HostType::kBool) return value;
   const Operand number_held = emit.hold(value, value.held == Held::kInt32 ? Held::kFp32 : value.held);
@@ -289,7 +303,7 @@ Result<Operand> with_attributes(OpEmitter& emit, const Instruction& instruction,
     }
     return otherwise;
   };
-  if (instruction.op == "clamp") {
+  if (instruction.op == BodyOp::clamp) {
     const Operand& x = operands[0];
     const double low = attribute("min", -INFINITY), high = attribute("max", INFINITY);
     if (x.held == Held::kInt32 && !emit.is_exact_float(x)) return integer_clamp(emit, x, low, high);
@@ -304,25 +318,25 @@ Result<Operand> with_attributes(OpEmitter& emit, const Instruction& instruction,
     if (above) number_held = emit.op(OpId::minimum, {number_held, number(emit, high, number_held)});
     return number_held;
   }
-  if (instruction.op == "softplus") {
+  if (instruction.op == BodyOp::softplus) {
     const double beta = attribute("beta", 1), threshold = attribute("threshold", 20);
     if (operands[0].held != Held::kFp16) return wide_softplus(emit, operands[0], beta, threshold);
     return emit.op(OpId::softplus, operands, std::nullopt,
                    {{"softplusBeta", beta}, {"softplusThresh", threshold}});
   }
-  if (instruction.op == "layernormscale") {
+  if (instruction.op == BodyOp::layernormscale) {
     return emit.op(OpId::layernormscale, operands, std::nullopt, {{"eps", attribute("eps", 1e-5)}});
   }
-  return emit.refuse(fmt::format("'{}' has no form on the card", instruction.op));
+  SPYRE_CHECK(false, fmt::format("'{}' has a recipe", to_string(instruction.op)));
 }
 
 }  // namespace
 
 Result<Operand> select_pointwise(OpEmitter& emit, const Instruction& instruction, Operands operands) {
-  const bool converts = instruction.op == "to_dtype" && instruction.dtype != HostType::kBool;
+  const bool converts = instruction.op == BodyOp::to_dtype && instruction.dtype != HostType::kBool;
   if (converts) return emit.convert(operands[0], instruction.dtype);
   SPYRE_TRY(computes(emit, operands, instruction.dtype));
-  if (instruction.op == "to_dtype") return truth(emit, operands[0]);
+  if (instruction.op == BodyOp::to_dtype) return truth(emit, operands[0]);
   const auto entry = recipes().find(instruction.op);
   if (entry == recipes().end()) {
     SPYRE_ASSIGN_OR_RETURN(Operand value, with_attributes(emit, instruction, operands));
@@ -331,23 +345,24 @@ Result<Operand> select_pointwise(OpEmitter& emit, const Instruction& instruction
     value.type = instruction.dtype;
     return value;
   }
-  const auto& [name, how] = *entry;
+  const auto& [op, how] = *entry;
   if (operands.size() != static_cast<size_t>(how.inputs)) {
-    return emit.refuse(fmt::format("'{}' takes {} operands, found {}", name, how.inputs, operands.size()));
+    return emit.refuse(
+        fmt::format("'{}' takes {} operands, found {}", to_string(op), how.inputs, operands.size()));
   }
   const bool all_truth = std::all_of(operands.begin(), operands.end(),
                                      [](const Operand& o) { return o.type == HostType::kBool; });
-  const bool of_bits = name.starts_with("bitwise_") && (!all_truth || !how.recipe);
+  const bool of_bits = is_bitwise(op) && (!all_truth || !how.recipe);
   if (how.computed == Computed::kTruth && !of_bits) {
     for (Operand& operand : operands) operand = truth(emit, operand);
   }
-  const size_t first = name == "where" ? 1 : 0;
+  const size_t first = op == BodyOp::where ? 1 : 0;
   Held held = widest(operands, first);
   Operand result;
   std::optional<Operand> integer;
-  if (held == Held::kInt32) integer = integer_op(emit, name, operands);
+  if (held == Held::kInt32) integer = integer_op(emit, op, operands);
   if (of_bits && !integer)
-    return emit.refuse(fmt::format("'{}' of what are not integers or truth values", name));
+    return emit.refuse(fmt::format("'{}' of what are not integers or truth values", to_string(op)));
   if (integer) {
     result = *integer;
   } else {
@@ -474,47 +489,70 @@ bool folds_nothing(const OpEmitter& emit) {
 }
 
 // What a reduction of no elements is, as PyTorch has it. The largest of nothing does not exist.
-Result<Operand> fold_of_nothing(const OpEmitter& emit, std::string_view kind, HostType type) {
-  static const std::map<std::string, double, std::less<>> kOfNothing = {
-      {"all", 1}, {"any", 0}, {"dot", 0}, {"mean", NAN}, {"prod", 1}, {"sum", 0}};
-  const auto value = kOfNothing.find(kind);
-  if (value == kOfNothing.end()) return emit.refuse(fmt::format("the reduction '{}' of no elements", kind));
-  return emit.constant(value->second, type);
+Result<Operand> fold_of_nothing(const OpEmitter& emit, BodyOp fold, HostType type) {
+  switch (fold) {
+    case BodyOp::all:
+    case BodyOp::prod:
+      return emit.constant(1, type);
+    case BodyOp::any:
+    case BodyOp::dot:
+    case BodyOp::sum:
+      return emit.constant(0, type);
+    case BodyOp::mean:
+      return emit.constant(NAN, type);
+    default:
+      return emit.refuse(fmt::format("the reduction '{}' of no elements",
+                                     to_string(fold).substr(std::string_view("reduce.").size())));
+  }
+}
+
+// The reduction of the card that a fold is made of.
+OpId reduction_of(BodyOp fold) {
+  switch (fold) {
+    case BodyOp::any:
+    case BodyOp::max:
+      return OpId::max;
+    case BodyOp::all:
+    case BodyOp::min:
+      return OpId::min;
+    case BodyOp::exx2:
+      return OpId::exx2;
+    case BodyOp::mean:
+      return OpId::mean;
+    case BodyOp::prod:
+      return OpId::prod;
+    case BodyOp::sum:
+      return OpId::sum;
+    default:
+      SPYRE_CHECK(false, fmt::format("'{}' is one reduction of the card", to_string(fold)));
+  }
 }
 
 }  // namespace
 
 Result<Operand> select_reduction(OpEmitter& emit, const Instruction& instruction, Operands operands) {
   SPYRE_TRY(computes(emit, operands, instruction.dtype));
-  const std::string kind = instruction.op.substr(instruction.op.find('.') + 1);
+  const BodyOp fold = instruction.op;
   const HostType type = instruction.dtype;
-  if (folds_nothing(emit)) return fold_of_nothing(emit, kind, type);
+  if (folds_nothing(emit)) return fold_of_nothing(emit, fold, type);
   Operand result;
-  if (kind == "dot") {
+  if (fold == BodyOp::dot) {
     SPYRE_ASSIGN_OR_RETURN(result, select_dot(emit, instruction, std::move(operands)));
-  } else if (kind == "argmax" || kind == "argmin") {
-    SPYRE_ASSIGN_OR_RETURN(result,
-                           position_of_extreme(emit, operands[0], kind == "argmax" ? OpId::max : OpId::min));
+  } else if (fold == BodyOp::argmax || fold == BodyOp::argmin) {
+    const OpId extreme = fold == BodyOp::argmax ? OpId::max : OpId::min;
+    SPYRE_ASSIGN_OR_RETURN(result, position_of_extreme(emit, operands[0], extreme));
     result.type = HostType::kInt64;
     return emit.hold(result, Held::kInt32);
   } else {
-    std::optional<OpId> id = op_from_name(kind);
-    if (kind == "any" || kind == "all") {
-      operands[0] = truth(emit, operands[0]);
-      id = kind == "any" ? OpId::max : OpId::min;
-    }
-    const OpFamily family = id ? info_of(*id).family : OpFamily::kCopy;
-    if (family != OpFamily::kReduction && family != OpFamily::kLayerNorm) {
-      return emit.refuse(fmt::format("the reduction '{}' has no form on the card", kind));
-    }
+    if (fold == BodyOp::any || fold == BodyOp::all) operands[0] = truth(emit, operands[0]);
+    const OpId id = reduction_of(fold);
     result = operands[0];
-    std::vector<std::string> loops = emit.reduced_loops();
     if (operands[0].held == Held::kInt32) {
-      SPYRE_ASSIGN_OR_RETURN(result, integer_fold(emit, *id, operands[0]));
-    } else if (family == OpFamily::kReduction) {
-      SPYRE_ASSIGN_OR_RETURN(result, fold_each(emit, *id, result, instruction.attributes));
+      SPYRE_ASSIGN_OR_RETURN(result, integer_fold(emit, id, operands[0]));
+    } else if (info_of(id).family == OpFamily::kReduction) {
+      SPYRE_ASSIGN_OR_RETURN(result, fold_each(emit, id, result, instruction.attributes));
     } else {
-      result = emit.reduce(*id, {result}, loops, instruction.attributes);
+      result = emit.reduce(id, {result}, emit.reduced_loops(), instruction.attributes);
     }
   }
   if (type != HostType::kBool) result = emit.hold(result, held_as(type));

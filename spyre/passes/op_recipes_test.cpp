@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "spyre/passes/evaluate_for_test.h"
@@ -182,6 +183,30 @@ TEST(IntegerRecipes, ShiftsLikePyTorch) {
             (Values{-3, 2, 1, -1}));
   EXPECT_EQ(computed("bitwise_left_shift", "int32", {{3, -1, 1}, {4, 31, 31}}),
             (Values{48, -2147483648, -2147483648}));
+}
+
+/// Whether a body of this operation alone, of so many operands, becomes operations of the card.
+bool is_selected(std::string_view op, std::string_view type, int operands) {
+  std::string loads, names;
+  for (int i = 0; i < operands; ++i) {
+    loads += fmt::format(" v{} = load x[p0]", i);
+    names += fmt::format(" v{}", i);
+  }
+  return select_ops(
+             parse_graph(
+                 fmt::format("graph g {{ input x : {0}[8] buffer y : {0}[8] node y (p0: 8) {{{1} v{2} = "
+                             "{3}{4} {{size: 8}} store y[p0] v{2} }} return y }}",
+                             type, loads, operands, op, names))
+                 .value())
+      .ok();
+}
+
+TEST(Recipes, EveryOperationOfABodyHasOne) {
+#define SPYRE_ELEMENTWISE(name)                                                              \
+  EXPECT_TRUE(std::ranges::any_of(std::vector{1, 2, 3, 5}, [](int operands) {                \
+    return is_selected(#name, "float32", operands) || is_selected(#name, "int64", operands); \
+  })) << #name;
+#include "spyre/graph/body_ops.def"
 }
 
 }  // namespace

@@ -30,8 +30,7 @@ std::optional<Peel> needed_peel(const NormalOp& op) {
 
 Status peel_indices(DeviceGraph& graph) {
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    SPYRE_ASSIGN_OR_RETURN(const NormalOp op,
-                           normalize_op(graph, graph.nodes[i], operand_layouts(graph, graph.nodes[i])));
+    SPYRE_ASSIGN_OR_RETURN(const NormalOp op, normal_form(graph, graph.nodes[i]));
     const std::optional<Peel> peel = needed_peel(op);
     if (!peel) continue;
     DeviceNode rest = part_of(graph.nodes[i], peel->loop, peel->whole, peel->rest, "_rest");

@@ -32,10 +32,6 @@ bool reads_its_target(const DeviceNode& node) {
   });
 }
 
-Result<NormalOp> normal(const DeviceGraph& graph, const DeviceNode& node) {
-  return normalize_op(graph, node, operand_layouts(graph, node));
-}
-
 // Bytes between the first and the last stick of a table that every core may be sent to: all positions that come from
 // an index, and those that the loops walk.
 int64_t span_of_table(const NormalOp& op, const DeviceAccess& table, int64_t itemsize) {
@@ -66,7 +62,7 @@ bool tables_are_in_reach(const DeviceGraph& graph, const DeviceNode& node, const
 }
 
 bool divides(const DeviceGraph& graph, const DeviceNode& node, int64_t cores) {
-  const Result<NormalOp> op = normal(graph, node);
+  const Result<NormalOp> op = normal_form(graph, node);
   return op.ok() && tables_are_in_reach(graph, node, op.value()) &&
          choose_splits(division_problem(graph, node, op.value(), cores)).ok();
 }
@@ -135,7 +131,7 @@ std::optional<std::vector<DeviceNode>> in_parts(DeviceGraph& graph, const Device
 
 std::optional<std::vector<DeviceNode>> within_reach(DeviceGraph& graph, const DeviceNode& node,
                                                     int64_t cores) {
-  const Result<NormalOp> op = normal(graph, node);
+  const Result<NormalOp> op = normal_form(graph, node);
   if (!op.ok()) return std::nullopt;
   const Result<std::vector<AxisFacts>> facts = axis_facts(division_problem(graph, node, op.value(), cores));
   if (!facts.ok()) return std::nullopt;
