@@ -76,6 +76,9 @@ bool positions_fit(const forms::FormRow& form, Arguments args) {
     const size_t first = form.form == &forms::nll_loss ? 0 : 1;
     return inside(args[first + 1].toTensor(), 0, args[first].toTensor().size(1), args[first + 4].toInt());
   }
+  if (form.form == &forms::one_hot) {
+    return inside(args[0].toTensor(), 0, args[1].toInt());
+  }
   if (form.form == &forms::embedding_backward) {
     return inside(args[1].toTensor(), 0, args[2].toInt());
   }

@@ -14,7 +14,7 @@ from torch._prims_common.wrappers import _maybe_resize_out, _safe_copy_out
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map_only, tree_unflatten
 
 from torch_spyre import _C, eager_indexing
-from torch_spyre._inductor import attention, compaction, decompositions, encoder_layer
+from torch_spyre._inductor import compaction, customops
 from torch_spyre._patches import sixteen_bits_stay
 
 aten = torch.ops.aten
@@ -43,25 +43,11 @@ def _glu(x, dim=-1):
 
 
 def _attention(*args, **kwargs):
-    if not attention.supported(*args, **kwargs):
-        return NotImplemented
-    return attention.attention(*args, **kwargs)
-
-
-def _positions_fit(index, extent: int) -> bool:
-    if isinstance(index, torch._subclasses.FakeTensor):
-        return True  # traced, not run
-    host = index.cpu()
-    return host.numel() == 0 or (0 <= int(host.min()) and int(host.max()) < extent)
+    return customops.attention(*args, **kwargs) if customops.attends_on_card(*args, **kwargs) else NotImplemented
 
 
 def _one_hot(*args, **kwargs):
-    if not decompositions.can_tell_classes(*args, **kwargs):
-        return NotImplemented
-    index, classes = (*args, kwargs.get("num_classes"))[:2]
-    if not _positions_fit(index, classes):
-        return NotImplemented
-    return decompositions.one_hot(*args, **kwargs)
+    return customops.one_hot(*args, **kwargs) if customops.tells_classes_on_card(*args, **kwargs) else NotImplemented
 
 
 def _histc(x, bins=100, min=0, max=0):  # noqa: A002
@@ -89,8 +75,6 @@ def _pad_words(x, pad, value=0):
 
 
 _FORMS = {
-    aten._native_multi_head_attention.default: encoder_layer.multi_head_attention,
-    aten._transformer_encoder_layer_fwd.default: encoder_layer.transformer_encoder_layer,
     aten.bincount.default: _bincount,
     aten._unique2.default: compaction.unique,
     aten.masked_scatter.default: compaction.masked_scatter,
@@ -222,8 +206,6 @@ def replace(op, form) -> None:
 
 
 def install() -> None:
-    import torch_spyre._inductor.customops  # noqa: F401 - operators that forms call
-
     _C.set_refused_forms({op.name(): _as_promised(op, form) for op, form in _WHERE_REFUSED.items()})
     _library.impl(aten._nested_tensor_from_mask_left_aligned.default, _packs_no_texts, "PrivateUse1")
     for op, form in forms().items():

@@ -110,6 +110,17 @@ constexpr int64_t kNone = 0;
 
 }  // namespace
 
+Status one_hot(Builder& builder, Arguments args, std::string_view /*op*/) {
+  const TensorView& index = tensor(args[0]);
+  const int64_t classes = integer(args[1]);
+  if (!is_integer(index.dtype)) {
+    return refuse("classes that are not integers");
+  }
+  SPYRE_TRY(check_classes(element_count(index), classes));
+  fill(builder, 0, class_of_each(builder, index, classes));
+  return Status();
+}
+
 Status nll_loss(Builder& builder, Arguments args, std::string_view /*op*/) {
   const TensorView &x = tensor(args[0]), &target = tensor(args[1]);
   SPYRE_TRY(arithmetic_type(x.dtype));

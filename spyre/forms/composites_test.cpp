@@ -130,6 +130,12 @@ TEST(Places, MoreThanAllPairsAreRefused) {
   EXPECT_THAT(call.run({x, num(0), index}, {y}).error().message, HasSubstr("more pairs of positions"));
 }
 
+TEST(Classes, AreRowsOfZerosAndAOne) {
+  FormCall call("spyre.one_hot.default");
+  const TensorView index = call.input({2}, {2, 0}, kWhole), y = call.output({2, 3}, kWhole);
+  EXPECT_THAT(call.run({index, num(3)}, {y}).value()[0], ElementsAre(0, 0, 1, 1, 0, 0));
+}
+
 TEST(Classes, AMeanLeavesOutTheIgnoredOne) {
   FormCall call("aten.nll_loss_forward.default");
   const TensorView x = call.input({3, 2}, {1, 2, 3, 4, 5, 6}), target = call.input({3}, {1, -100, 0}, kWhole);
@@ -261,6 +267,63 @@ TEST(Pools, GiveTheGradientToTheLargest) {
   const std::vector<int64_t> two = {2, 2}, one = {1, 1}, none = {0, 0};
   EXPECT_THAT(call.run({gradient, x, two, one, none, one, num(0), positions}, {y}).value()[0],
               ElementsAre(0, 30, 0, 0, 0, 0, 30, 0));
+}
+
+TEST(Attention, OfAQueryThatSaysNothingIsTheMean) {
+  for (const HostType type : {HostType::kFloat16, kWord}) {
+    FormCall call("spyre.attention.default");
+    const TensorView query = call.input({2, 1, 1}, {0, 0}, type), key = call.input({1, 2, 1}, {5, 7}, type);
+    const TensorView value = call.input({1, 2, 1}, {1, 3}, type), y = call.output({2, 1, 1}, type);
+    EXPECT_THAT(call.run({query, key, value, kNothing, num(0), kNothing}, {y}).value()[0], ElementsAre(2, 2));
+  }
+}
+
+TEST(Attention, LooksWhereItMayAndNowhereIsZero) {
+  FormCall call("spyre.attention.default");
+  const TensorView query = call.input({1, 2, 1}, {0, 0}), key = call.input({1, 2, 1}, {5, 7});
+  const TensorView value = call.input({1, 2, 1}, {1, 3}), y = call.output({1, 2, 1});
+  const TensorView mask = call.input({2, 2}, {0, 1, 0, 0}, kTruth);
+  EXPECT_THAT(call.run({query, key, value, mask, num(0), kNothing}, {y}).value()[0], ElementsAre(3, 0));
+}
+
+TEST(Attention, DoesNotLookAhead) {
+  FormCall call("spyre.attention.default");
+  const TensorView query = call.input({1, 2, 1}, {0, 0}, kWord), key = call.input({1, 2, 1}, {5, 7}, kWord);
+  const TensorView value = call.input({1, 2, 1}, {1, 3}, kWord), y = call.output({1, 2, 1}, kWord);
+  EXPECT_THAT(call.run({query, key, value, kNothing, num(1), kNothing}, {y}).value()[0], ElementsAre(1, 2));
+}
+
+TEST(Attention, HasGradients) {
+  FormCall call("spyre.attention_backward.default");
+  const TensorView gradient = call.input({2, 1, 1}, {1, 1}), query = call.input({2, 1, 2}, {0, 0, 0, 0});
+  const TensorView key = call.input({1, 2, 2}, {1, 0, 0, 1}), value = call.input({1, 2, 1}, {1, 3});
+  const TensorView of_query = call.output({2, 1, 2}), of_key = call.output({1, 2, 2}),
+                   of_value = call.output({1, 2, 1});
+  const auto found =
+      call.run({gradient, query, key, value, kNothing, num(0), num(1)}, {of_query, of_key, of_value}).value();
+  EXPECT_THAT(found[0], ElementsAre(-0.5, 0.5, -0.5, 0.5));
+  EXPECT_THAT(found[1], ElementsAre(0, 0, 0, 0));
+  EXPECT_THAT(found[2], ElementsAre(1, 1)) << "both heads share the keys";
+}
+
+TEST(Attention, AMaskHasAGradient) {
+  FormCall call("spyre.attention_mask_backward.default");
+  const TensorView gradient = call.input({2, 1, 1}, {1, 1}), query = call.input({2, 1, 1}, {0, 0});
+  const TensorView key = call.input({1, 2, 1}, {1, 0}), value = call.input({1, 2, 1}, {1, 3});
+  const TensorView mask = call.input({1, 2}, {0, 0}), y = call.output({1, 2});
+  EXPECT_THAT(call.run({gradient, query, key, value, mask, num(0), num(1)}, {y}).value()[0],
+              ElementsAre(-1, 1));
+}
+
+TEST(EncoderLayers, HeadsAreProjectedAndJoined) {
+  FormCall call("aten._native_multi_head_attention.default");
+  const TensorView x = call.input({1, 2, 1}, {1, 3}), weight = call.input({3, 1}, {0, 0, 1});
+  const TensorView bias = call.input({3}, {0, 0, 0}), out = call.input({1, 1}, {10}),
+                   out_bias = call.input({1}, {1});
+  const TensorView y = call.output({1, 2, 1}), weights = call.output({1, 2, 2});
+  const auto found = call.run({x, x, x, num(1), num(1), weight, bias, out, out_bias}, {y, weights}).value();
+  EXPECT_THAT(found[0], ElementsAre(21, 21));
+  EXPECT_THAT(found[1], ElementsAre(0.5, 0.5, 0.5, 0.5));
 }
 
 }  // namespace

@@ -86,6 +86,15 @@ Status add_matmul(Builder& builder, Arguments args, std::string_view op);     //
 Status matrix_vector(Builder& builder, Arguments args, std::string_view op);  ///< mv, dot
 Status grouped_product(Builder& builder, Arguments args, std::string_view op);
 
+// attention.cpp
+Status attention(Builder& builder, Arguments args, std::string_view op);
+Status attention_backward(Builder& builder, Arguments args,
+                          std::string_view op);  ///< op: mask, for its gradient
+
+// encoder.cpp
+Status multi_head_attention(Builder& builder, Arguments args, std::string_view op);
+Status encoder_layer(Builder& builder, Arguments args, std::string_view op);
+
 // norms.cpp
 Status softmax(Builder& builder, Arguments args, std::string_view op);  ///< op: softmax, log_softmax
 Status softmax_backward(Builder& builder, Arguments args, std::string_view op);
@@ -148,6 +157,7 @@ Status scatter_add(Builder& builder, Arguments args, std::string_view op);
 Status index_add(Builder& builder, Arguments args, std::string_view op);
 
 // classes.cpp
+Status one_hot(Builder& builder, Arguments args, std::string_view op);
 Status nll_loss(Builder& builder, Arguments args, std::string_view op);
 Status nll_loss_backward(Builder& builder, Arguments args, std::string_view op);
 Status embedding_backward(Builder& builder, Arguments args, std::string_view op);

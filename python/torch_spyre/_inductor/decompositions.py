@@ -8,10 +8,7 @@ import functools
 
 import torch
 
-from torch_spyre._inductor import (
-    encoder_layer,
-    registered,
-)
+from torch_spyre._inductor import registered
 
 aten = torch.ops.aten
 
@@ -25,9 +22,6 @@ _ours: dict = {}
 
 # Decompositions of PyTorch's that are not in Inductor's table, and whose operators Inductor does not lower.
 _PYTORCHS = {aten.flip.default: lambda x, dims: torch.ops.prims.rev(x, list(dims))}
-
-# Whole numbers up to here are exact in the card's 16-bit format.
-_EXACT = 1024
 
 
 def _form(*ops):
@@ -116,10 +110,6 @@ def table() -> dict:
     return found
 
 
-_form(aten._native_multi_head_attention.default)(encoder_layer.multi_head_attention)
-_form(aten._transformer_encoder_layer_fwd.default)(encoder_layer.transformer_encoder_layer)
-
-
 def _on_card(x) -> bool:
     return x.device.type == "spyre"
 
@@ -140,24 +130,6 @@ def add(x, y, *, alpha=1):
 @_form(aten.sub.Tensor)
 def sub(x, y, *, alpha=1):
     return x - y * alpha if isinstance(alpha, torch.SymFloat) else NotImplemented
-
-
-def can_tell_classes(index, num_classes=-1) -> bool:
-    """Whether halves tell all classes apart. Those beyond are rounded, but never down to one that exists."""
-    return _on_card(index) and 0 < num_classes <= _EXACT
-
-
-def _existing(index, extent: int):
-    """An index into a dimension of this extent. Eager calls have looked at it before, and raise what PyTorch raises; in
-    a compiled program the card does, and faults."""
-    traced = type(index) is not torch.Tensor
-    return torch.ops.spyre.checked_index(index, extent) if traced and index.numel() else index
-
-
-def one_hot(index, num_classes=-1):
-    index = _existing(index, num_classes)
-    classes = torch.arange(num_classes, dtype=torch.float16, device=index.device)
-    return (index.unsqueeze(-1).to(torch.float16) == classes).to(torch.int64)
 
 
 def _one_position_each(x, indices):
@@ -198,9 +170,9 @@ def grouped_mm(x, weight, offs=None, bias=None, out_dtype=None):
 def fused_attention(
     query, key, value, attn_bias=None, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None
 ):
-    from torch_spyre._inductor.attention import attention
-
-    out = attention(query, key, value, attn_bias, dropout_p, is_causal, scale, True)
+    if dropout_p:
+        return NotImplemented
+    out = torch.ops.spyre.attention(query, key, value, attn_bias, is_causal, scale)
     empty = torch.empty(0, dtype=torch.float32, device=query.device)
     count = torch.zeros((), dtype=torch.int64, device="cpu")
     return out, empty, None, None, query.shape[-2], key.shape[-2], count, count, empty
