@@ -20,7 +20,7 @@ using namespace integer_steps;
 Operand compared(OpEmitter& emit, OpId comparison, const Operand& x, const Operand& y) {
   const Operand a = as_float(emit, x), b = as_float(emit, y);
   // Beside a number that fp32 holds with its neighbours, the other may be rounded: it stays on its side.
-  if (std::min(x.most, y.most) < kExact) return emit.op(comparison, {a, b});
+  if (std::min(x.most, y.most) < kExactInFp32) return emit.op(comparison, {a, b});
   Operand apart = as_float(emit, difference(emit, x, y));
   if (comparison != OpId::equal && comparison != OpId::notequal) {
     apart = emit.op(OpId::where3, {emit.op(OpId::equal, {a, b}), apart, emit.op(OpId::sub, {a, b})});
@@ -133,11 +133,11 @@ Result<Operand> exact_sum(OpEmitter& emit, const Operand& x, int64_t count,
                           const std::vector<std::string>& loops) {
   const auto total = [&](const Operand& part) { return folded(emit, OpId::sum, part, loops); };
   const auto terms = static_cast<double>(count);
-  if (terms * x.most <= kExact) return as_integer(emit, total(as_float(emit, x)));
-  if (terms * 256 > kExact)
+  if (terms * x.most <= kExactInFp32) return as_integer(emit, total(as_float(emit, x)));
+  if (terms * 256 > kExactInFp32)
     return emit.refuse(fmt::format("a sum of {} integers; fp32 adds up to 65536 exactly", count));
   const Digits digits = digits_of(emit, x);
-  if (terms * kBase <= kExact) return joined(emit, total(digits.high), total(digits.low), kBase);
+  if (terms * kBase <= kExactInFp32) return joined(emit, total(digits.high), total(digits.low), kBase);
   const auto in_bytes = [&](const Operand& digit) {
     const Operand high = emit.op(OpId::floor, {emit.op(OpId::mul, {digit, number(emit, 1.0 / 256)})});
     const Operand low = emit.op(OpId::sub, {digit, emit.op(OpId::mul, {high, number(emit, 256)})});

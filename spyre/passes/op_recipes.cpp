@@ -381,12 +381,12 @@ namespace {
 // The first position along a loop where a truth value holds: the position there and something larger elsewhere, of
 // these the least. Short loops are counted in 16 bits, which are exact up to 2^10; long ones in fp32, up to 2^24.
 Result<Operand> first_position(OpEmitter& emit, const Operand& met, const std::string& loop) {
-  constexpr int64_t kExact = 1024;
-  const Held held = emit.extent(loop) <= kExact ? met.held : Held::kFp32;
+  constexpr int64_t kExactInFp16 = 1024;
+  const Held held = emit.extent(loop) <= kExactInFp16 ? met.held : Held::kFp32;
   const Operand hit = emit.hold(met, held);
   SPYRE_ASSIGN_OR_RETURN(Operand positions, emit.ramp(Expr::symbol(loop), HostType::kFloat32));
   positions = emit.hold(positions, held);
-  Operand beyond = emit.constant(held == Held::kFp16 ? 2 * kExact : 16777216, HostType::kFloat32);
+  Operand beyond = emit.constant(held == Held::kFp16 ? 2 * kExactInFp16 : 16777216, HostType::kFloat32);
   beyond.held = held;
   return emit.reduce(OpId::min, {emit.op(OpId::where3, {hit, positions, beyond})}, {loop});
 }

@@ -136,11 +136,11 @@ std::vector<Operand> short_digits_of(OpEmitter& emit, const Operand& integer) {
 
 Result<Operand> integer_product(OpEmitter& emit, const Operand& x, const Operand& w,
                                 const std::string& loop) {
-  constexpr double kExact = 1 << 24;
   constexpr size_t kDigits = 4;  // beyond 32 bits nothing is left of a product
-  if (static_cast<double>(emit.extent(loop)) * kMostOfDigit * kMostOfDigit > kExact) {
+  if (static_cast<double>(emit.extent(loop)) * kMostOfDigit * kMostOfDigit > integer_steps::kExactInFp32) {
     return emit.refuse(fmt::format("a matmul that sums {} products of integers; {:.0f} are exact",
-                                   emit.extent(loop), std::floor(kExact / kMostOfDigit / kMostOfDigit)));
+                                   emit.extent(loop),
+                                   std::floor(integer_steps::kExactInFp32 / kMostOfDigit / kMostOfDigit)));
   }
   const std::vector<Operand> left = short_digits_of(emit, x), right = short_digits_of(emit, w);
   std::optional<Operand> sum;
