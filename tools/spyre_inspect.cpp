@@ -55,7 +55,7 @@ std::string role_text(const LaunchArg& arg) {
   return arg.fill ? fmt::format("{} {}", arg.role, fill_text(*arg.fill)) : arg.role;
 }
 
-std::string dims_text(const DeviceOp& op, const Tensor& tensor) {
+std::string dims_text(const ProgramOp& op, const Tensor& tensor) {
   std::vector<std::string> dims;
   for (const TensorDim& d : tensor.dims) {
     const std::string& label = op.dims[static_cast<size_t>(d.dim)].label;
@@ -65,7 +65,7 @@ std::string dims_text(const DeviceOp& op, const Tensor& tensor) {
   return fmt::format("{}", fmt::join(dims, ", "));
 }
 
-std::string stick_text(const DeviceOp& op, const Tensor& tensor) {
+std::string stick_text(const ProgramOp& op, const Tensor& tensor) {
   std::vector<std::string> digits;
   for (const StickDigit& digit : tensor.stick) {
     digits.push_back(fmt::format("{}:{}", op.dims[static_cast<size_t>(digit.dim)].label, digit.size));
@@ -132,7 +132,7 @@ void print_steps(const DeviceProgram& program, const std::vector<Step>& steps, c
       continue;
     }
     const auto& execute = std::get<Execute>(step.what);
-    const DeviceOp& op = program.ops[static_cast<size_t>(execute.op)];
+    const ProgramOp& op = program.ops[static_cast<size_t>(execute.op)];
     fmt::print("{}{} {}\n", indent, op.file, op.name);
     for (const Execute::Binding& binding : execute.bindings) {
       fmt::print("{}    {} = {}\n", indent, binding.symbol, form_text(program, binding.value));
@@ -140,7 +140,7 @@ void print_steps(const DeviceProgram& program, const std::vector<Step>& steps, c
   }
 }
 
-void print_op(const DeviceOp& op) {
+void print_op(const ProgramOp& op) {
   fmt::print("\n{}: {} in {} on {} cores\n", op.file, op.name, to_string(op.format), op.cores.size());
   Table dims({"dim", "extent", "splits", "per core", "runtime"});
   for (size_t d = 0; d < op.dims.size(); ++d) {
@@ -207,7 +207,7 @@ Json steps_json(const DeviceProgram& program, const std::vector<Step>& steps) {
   return out;
 }
 
-Json op_json(const DeviceOp& op) {
+Json op_json(const ProgramOp& op) {
   Json dims = Json::array(), tensors = Json::array(), cores = Json::array();
   for (const IterationDim& d : op.dims) {
     dims.push_back({{"label", d.label}, {"extent", d.extent}, {"splits", d.splits}});
@@ -250,7 +250,7 @@ Json program_json(const DeviceProgram& program) {
     parameters.push_back(
         {{"name", p.name}, {"kind", p.kind == ParameterKind::kAddress ? "address" : "extent"}});
   }
-  for (const DeviceOp& op : program.ops) ops.push_back(op_json(op));
+  for (const ProgramOp& op : program.ops) ops.push_back(op_json(op));
   return {{"kernel", program.launch ? program.launch->kernel_name : ""},
           {"arguments", arguments},
           {"parameters", parameters},
@@ -276,7 +276,7 @@ int run(const std::string& path, bool json) {
   print_launch(program.value());
   fmt::print("\nsteps\n");
   print_steps(program.value(), program.value().steps, "  ");
-  for (const DeviceOp& op : program.value().ops) {
+  for (const ProgramOp& op : program.value().ops) {
     print_op(op);
   }
   return kDone;

@@ -15,12 +15,12 @@
 ///
 ///     bundle directory  --read_program-->  DeviceProgram  --exec-->  bytes in device memory
 ///
-/// A program is a list of `DeviceOp`s (one per sdsc file) and a small tree of steps that executes them, in
+/// A program is a list of `ProgramOp`s (one per sdsc file) and a small tree of steps that executes them, in
 /// loops where the bundle has loops. Start addresses and dynamic extents are *symbols* of the op; each
 /// execute step binds them to linear forms over launch parameters, the pool and loop counters. The same op
 /// may be executed by several steps with different bindings, so symbols are never global.
 ///
-/// Vocabulary. A *dim* is one dimension of an op's iteration space, an index into `DeviceOp::dims`. A
+/// Vocabulary. A *dim* is one dimension of an op's iteration space, an index into `ProgramOp::dims`. A
 /// *coordinate* is one integer per dim. A *stick* is 128 bytes; the *lane* is the position of an element in
 /// it.
 namespace spyre::program {
@@ -85,7 +85,7 @@ struct Window {
 
 /// One dim of a tensor, in memory order.
 struct TensorDim {
-  int dim = 0;      ///< index into DeviceOp::dims
+  int dim = 0;      ///< index into ProgramOp::dims
   int scale = 1;    ///< 1: present; -1: absent (broadcast or reduced); -2: absent and the op's stick dim
   int64_t gap = 0;  ///< physical extent minus iteration extent, in elements (negative: a shortfall)
   bool gap_declared = false;  ///< the artifact has a gap entry for this dim
@@ -121,7 +121,7 @@ struct CoreStart {
 /// How a value tensor is addressed through an index tensor: the coordinate along its indexed dim is
 /// `index * page + g mod page`.
 struct Indirection {
-  int index_tensor = 0;  ///< position in DeviceOp::tensors
+  int index_tensor = 0;  ///< position in ProgramOp::tensors
   int64_t page = 1;
   friend bool operator==(const Indirection&, const Indirection&) = default;
 };
@@ -143,7 +143,7 @@ struct Tensor {
   std::vector<TensorDim> dims;    ///< innermost first; the lanes of the stick come before the first
   std::vector<StickDigit> stick;  ///< innermost first
   std::vector<int32_t> lane_of;   ///< order inside the stick where it is not the standard one; else empty
-  std::vector<CoreStart> start;   ///< one per entry of DeviceOp::cores
+  std::vector<CoreStart> start;   ///< one per entry of ProgramOp::cores
   std::optional<Indirection> through;  ///< set on the value tensor of a gather or scatter
   bool is_index = false;               ///< read only to find elements of another tensor
   /// For a relayout only: slice[core position][dim], what each core holds of this tensor, and the number of
@@ -182,7 +182,7 @@ struct CoreWork {
 };
 
 /// One device operation: what `sdsc_N.json` says.
-struct DeviceOp {
+struct ProgramOp {
   std::string file;                         ///< where it came from, for messages
   std::string name;                         ///< op function name, `sumnonstick`
   const OpInfo* info = nullptr;             ///< its row; never null in a program that was read
@@ -199,7 +199,7 @@ struct DeviceOp {
 
   /// Coordinates of one slice along a dim.
   int64_t slice_extent(int dim) const { return dims[dim].extent / dims[dim].splits; }
-  friend bool operator==(const DeviceOp&, const DeviceOp&) = default;
+  friend bool operator==(const ProgramOp&, const ProgramOp&) = default;
 };
 
 /// Extents of the iteration space, one entry per dim.
@@ -210,12 +210,12 @@ struct Extents {
 };
 
 /// The extents the artifact states: the maximum for dynamic dims.
-Extents declared_extents(const DeviceOp& op);
+Extents declared_extents(const ProgramOp& op);
 
 /// Fills `extent` and `stride` of the tensor's dims: from the total extents in HBM, from one slice in LX.
 void resolve_strides(Tensor& tensor, const Extents& extents);
 /// The same for every tensor, for the declared extents.
-void resolve_strides(DeviceOp& op);
+void resolve_strides(ProgramOp& op);
 
 /// What start addresses are multiples of: a stick; one element for index tensors, of which a core may have
 /// less than a stick.
@@ -300,7 +300,7 @@ struct DeviceProgram {
   std::vector<Parameter> parameters;
   int64_t pool_bytes = 0;  ///< of the pool the bundle asks for itself; 0: none, or passed by the caller
   int loop_count = 0;      ///< loops are numbered 0 .. loop_count - 1
-  std::vector<DeviceOp> ops;
+  std::vector<ProgramOp> ops;
   std::vector<Step> steps;
   std::optional<LaunchSpec> launch;
   friend bool operator==(const DeviceProgram&, const DeviceProgram&) = default;

@@ -11,7 +11,7 @@ namespace spyre::program {
 namespace {
 
 Status execute_binds_all(const DeviceProgram& program, const Execute& execute) {
-  const DeviceOp& op = program.ops[execute.op];
+  const ProgramOp& op = program.ops[execute.op];
   const auto bound = [&](int64_t symbol) {
     return std::any_of(execute.bindings.begin(), execute.bindings.end(),
                        [&](const Execute::Binding& b) { return b.symbol == symbol; });

@@ -72,7 +72,7 @@ class Pointwise final : public FastKernel {
   bool elementwise() const override { return true; }
 
   static std::unique_ptr<FastKernel> plan(const FastShape& shape) {
-    const DeviceOp& op = shape.op();
+    const ProgramOp& op = shape.op();
     if (!same_sticks(shape)) {
       return nullptr;
     }

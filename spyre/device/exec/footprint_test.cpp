@@ -114,7 +114,7 @@ TEST(ShadowMemory, AgreesWithAPlainArray) {
 TEST(PadValue, FollowsConstantsThroughPointwiseOps) {
   const PadValue zero, varies{.kind = PadValue::Kind::kVaries}, undefined{.kind = PadValue::Kind::kUndefined};
   const auto through = [](const char* name, std::vector<PadValue> inputs) {
-    DeviceOp op;
+    ProgramOp op;
     op.info = find_op(name);
     return pointwise_padding(op, inputs);
   };

@@ -79,7 +79,7 @@ void run(const Work& work) {
 
 }  // namespace
 
-PointwiseRow pointwise_row(const DeviceOp& op) {
+PointwiseRow pointwise_row(const ProgramOp& op) {
   PointwiseRow row{.function = find_function<float>(op.info->id)};
   for (size_t i = 0; i < op.k.size() && i < 3; ++i) {
     row.k[i] = op.k[i];

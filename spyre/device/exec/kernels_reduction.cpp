@@ -18,7 +18,7 @@ Reducer find_reducer(OpId op) {
   return {};
 }
 
-float reduction_factor(const DeviceOp& op) {
+float reduction_factor(const ProgramOp& op) {
   return op.info->id == OpId::mean ? op.k[0] : 1.0f;
 }
 

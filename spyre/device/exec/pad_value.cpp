@@ -37,7 +37,7 @@ PadValue join(const PadValue& a, const PadValue& b) {
   return {.kind = undefined ? PadValue::Kind::kUndefined : PadValue::Kind::kVaries};
 }
 
-PadValue pointwise_padding(const DeviceOp& op, std::span<const PadValue> inputs) {
+PadValue pointwise_padding(const ProgramOp& op, std::span<const PadValue> inputs) {
   const PointwiseRow row = pointwise_row(op);
   for (const PadValue& input : inputs) {
     if (input.kind == PadValue::Kind::kUndefined) {
