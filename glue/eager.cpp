@@ -351,6 +351,14 @@ RefusedForm& refused_form() {
   return *form;
 }
 
+/// spyre::attention is spyre.attention, as graphs name it. Without a namespace it is ATen's.
+std::string with_dot(std::string_view name) {
+  const size_t colons = name.find("::");
+  const bool atens = colons == std::string_view::npos;
+  const std::string_view space = atens ? "aten" : name.substr(0, colons);
+  return c10::str(space, ".", atens ? name : name.substr(colons + 2));
+}
+
 /// The boxed kernel of one form of one operator.
 class EagerOperator final : public c10::OperatorKernel {
  public:
@@ -480,7 +488,7 @@ class EagerOperator final : public c10::OperatorKernel {
       return plan;
     }
     check_result_type(call);
-    std::string name = "aten." + op.schema().name().substr(std::string_view("aten::").size());
+    std::string name = with_dot(op.schema().name());
     if (!op.schema().overload_name().empty()) {
       name += "." + op.schema().overload_name();
     }
@@ -530,7 +538,7 @@ namespace {
 /// What the operator means, by the first of its names that PyTorch has.
 const forms::FormRow* form_of(std::string_view functional, std::string_view in_place, std::string_view out) {
   std::string name(!functional.empty() ? functional : !in_place.empty() ? in_place : out);
-  name = "aten." + name + (name.find('.') == std::string::npos ? ".default" : "");
+  name = with_dot(name) + (name.find('.') == std::string::npos ? ".default" : "");
   const forms::FormRow* form = forms::find_form(name);
   SPYRE_CHECK(form != nullptr, "eager_table.def names operators that spyre/forms/table.def has: " + name);
   return form;
@@ -538,9 +546,11 @@ const forms::FormRow* form_of(std::string_view functional, std::string_view in_p
 
 }  // namespace
 
-void register_eager(torch::Library& library) {
+void register_eager(torch::Library& library, std::string_view name_space) {
   const auto add = [&](const char* name, const EagerRow& row) {
-    if (*name == '\0') {
+    const size_t colons = std::string_view(name).find("::");
+    const std::string_view own = colons == std::string_view::npos ? "aten" : std::string_view(name, colons);
+    if (*name == '\0' || own != name_space) {
       return;
     }
     library.impl(name, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<EagerOperator>(row)));

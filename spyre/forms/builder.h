@@ -61,6 +61,17 @@ class Builder {
   NodeBuilder node(const TensorView& target, const std::vector<int64_t>& extents,
                    const std::vector<int64_t>& reduced = {});
 
+  /// The form of another operator as a step of this one: it fills these views instead of the results.
+  template <typename Form, typename Arguments>
+  void apply(Form form, const Arguments& arguments, std::string_view op, std::vector<TensorView> into) {
+    std::swap(results_, into);
+    const Status done = form(*this, arguments, op);
+    std::swap(results_, into);
+    if (!done.ok()) {
+      fail(done.error().message);
+    }
+  }
+
   /// The first thing that did not fit.
   const Status& status() const { return status_; }
   void fail(std::string message);

@@ -133,6 +133,18 @@ Element where(const Element& condition, const Element& x, const Element& y) {
 Element equal(const Element& x, const Element& y) {
   return call("eq", {x, y});
 }
+Element different(const Element& x, const Element& y) {
+  return call("ne", {x, y});
+}
+Element operator&&(const Element& x, const Element& y) {
+  return call("logical_and", {x, y});
+}
+Element operator||(const Element& x, const Element& y) {
+  return call("logical_or", {x, y});
+}
+Element operator!(const Element& x) {
+  return call("logical_not", {x});
+}
 Element operator+(const Element& x, const Element& y) {
   return call("add", {x, y});
 }

@@ -214,7 +214,11 @@ class Conversions::States {
 
 Conversions::Conversions(const DeviceGraph& graph, const std::vector<std::vector<DeviceLayout>>& candidates,
                          LaneMoves moves)
-    : graph_(graph), candidates_(candidates), moves_(moves) {}
+    : graph_(graph),
+      candidates_(candidates),
+      moves_(moves),
+      permutations_left_(
+          std::max(kMostPermutations, kPermutationsPerBuffer * static_cast<int>(graph.buffers.size()))) {}
 
 Conversions::~Conversions() = default;
 
