@@ -82,69 +82,70 @@ class FormCall {
     return type == HostType::kInt64 || type == HostType::kInt32 ? std::trunc(value) : value;
   }
 
-  static double apply(const std::string& op, const std::vector<double>& v, const Instruction& instruction) {
-    static const std::map<std::string, std::function<double(double, double)>> kBinary = {
-        {"add", std::plus<>()},
-        {"sub", std::minus<>()},
-        {"mul", std::multiplies<>()},
-        {"truediv", std::divides<>()},
-        {"floordiv", [](double a, double b) { return std::floor(a / b); }},
-        {"remainder", [](double a, double b) { return a - b * std::floor(a / b); }},
-        {"maximum", [](double a, double b) { return std::max(a, b); }},
-        {"eq", std::equal_to<>()},
-        {"ne", std::not_equal_to<>()},
-        {"lt", std::less<>()},
-        {"le", std::less_equal<>()},
-        {"gt", std::greater<>()},
-        {"ge", std::greater_equal<>()},
-        {"logical_and", [](double a, double b) { return a != 0 && b != 0 ? 1.0 : 0.0; }},
-        {"logical_or", [](double a, double b) { return a != 0 || b != 0 ? 1.0 : 0.0; }}};
+  static double apply(const Instruction& instruction, const std::vector<double>& v) {
+    const BodyOp op = instruction.op;
+    static const std::map<BodyOp, std::function<double(double, double)>> kBinary = {
+        {BodyOp::add, std::plus<>()},
+        {BodyOp::sub, std::minus<>()},
+        {BodyOp::mul, std::multiplies<>()},
+        {BodyOp::truediv, std::divides<>()},
+        {BodyOp::floordiv, [](double a, double b) { return std::floor(a / b); }},
+        {BodyOp::remainder, [](double a, double b) { return a - b * std::floor(a / b); }},
+        {BodyOp::maximum, [](double a, double b) { return std::max(a, b); }},
+        {BodyOp::eq, std::equal_to<>()},
+        {BodyOp::ne, std::not_equal_to<>()},
+        {BodyOp::lt, std::less<>()},
+        {BodyOp::le, std::less_equal<>()},
+        {BodyOp::gt, std::greater<>()},
+        {BodyOp::ge, std::greater_equal<>()},
+        {BodyOp::logical_and, [](double a, double b) { return a != 0 && b != 0 ? 1.0 : 0.0; }},
+        {BodyOp::logical_or, [](double a, double b) { return a != 0 || b != 0 ? 1.0 : 0.0; }}};
     if (const auto binary = kBinary.find(op); binary != kBinary.end()) {
       return binary->second(v[0], v[1]);
     }
-    if (op == "where") {
+    if (op == BodyOp::where) {
       return v[0] != 0 ? v[1] : v[2];
     }
-    if (op == "logical_not") {
+    if (op == BodyOp::logical_not) {
       return v[0] == 0 ? 1 : 0;
     }
-    if (op == "floor") {
+    if (op == BodyOp::floor) {
       return std::floor(v[0]);
     }
-    if (op == "neg") {
+    if (op == BodyOp::neg) {
       return -v[0];
     }
-    if (op == "exp") {
+    if (op == BodyOp::exp) {
       return std::exp(v[0]);
     }
-    if (op == "clamp") {
+    if (op == BodyOp::clamp) {
       double value = v[0];
       for (const auto& [name, bound] : instruction.attributes) {
         value = name == "min" ? std::max(value, bound) : std::min(value, bound);
       }
       return value;
     }
-    if (op == "checked_index") {
+    if (op == BodyOp::checked_index) {
       const double size = instruction.attributes.at(0).second;
       return v[0] >= 0 && v[0] < size ? v[0] : std::numeric_limits<double>::quiet_NaN();
     }
-    ADD_FAILURE() << "the tests' evaluator does not know " << op;
+    ADD_FAILURE() << "the tests' evaluator does not know " << to_string(op);
     return 0;
   }
 
-  static double combine(const std::string& kind, double sum, double value) {
-    if (kind == "reduce.max") {
+  static double combine(BodyOp fold, double sum, double value) {
+    if (fold == BodyOp::max) {
       return std::max(sum, value);
     }
-    if (kind == "reduce.min") {
+    if (fold == BodyOp::min) {
       return std::min(sum, value);
     }
-    return kind == "reduce.any" ? (sum != 0 || value != 0 ? 1 : 0) : sum + value;
+    return fold == BodyOp::any ? (sum != 0 || value != 0 ? 1 : 0) : sum + value;
   }
 
-  static double start_of(const std::string& kind) {
+  static double start_of(BodyOp fold) {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    return kind == "reduce.max" ? -kInfinity : kind == "reduce.min" ? kInfinity : 0;
+    return fold == BodyOp::max ? -kInfinity : fold == BodyOp::min ? kInfinity : 0;
   }
 
   void for_each_point(const std::vector<Loop>& loops, bool reduced, Point& point, size_t at,
@@ -176,13 +177,12 @@ class FormCall {
       }
       if (instruction.is_load()) {
         v[i] = memory(instruction.buffer)[static_cast<size_t>(instruction.index.evaluate(point).value())];
-      } else if (instruction.op == "constant") {
+      } else if (instruction.op == BodyOp::constant) {
         v[i] = instruction.value;
-      } else if (instruction.op == "index") {
+      } else if (instruction.op == BodyOp::index) {
         v[i] = static_cast<double>(instruction.index.evaluate(point).value());
       } else {
-        const double value =
-            instruction.op == "to_dtype" ? operands[0] : apply(instruction.op, operands, instruction);
+        const double value = instruction.op == BodyOp::to_dtype ? operands[0] : apply(instruction, operands);
         v[i] = as_type(value, instruction.dtype);
       }
     };
@@ -190,13 +190,13 @@ class FormCall {
       if (fold != node.body.end()) {
         double sum = start_of(fold->op);
         for_each_point(node.loops, /*reduced=*/true, point, 0, [&] {
-          double term = fold->op == "reduce.dot" ? 1 : 0;
+          double term = fold->op == BodyOp::dot ? 1 : 0;
           for (size_t i = 0; i < static_cast<size_t>(split); ++i) {
             step(i);
           }
           for (const int operand : fold->operands) {
             const double value = v[static_cast<size_t>(operand)];
-            term = fold->op == "reduce.dot" ? term * value : value;
+            term = fold->op == BodyOp::dot ? term * value : value;
           }
           sum = combine(fold->op, sum, term);
         });
