@@ -391,13 +391,6 @@ class EagerOperator final : public c10::OperatorKernel {
         continue;
       }
       if (!plan->refusal.empty()) {
-        if (std::optional<std::vector<at::Tensor>> results = run_beside(op, call)) {
-          torch::jit::drop(stack, count);
-          for (at::Tensor& result : *results) {
-            stack->emplace_back(std::move(result));
-          }
-          return;
-        }
         if (std::optional<at::Tensor> result = by_element(*row_.form, arguments)) {
           torch::jit::drop(stack, count);
           stack->emplace_back(std::move(*result));
@@ -435,31 +428,6 @@ class EagerOperator final : public c10::OperatorKernel {
       EagerCache::shared().insert(std::move(key), plan);
     }
     return plan;
-  }
-
-  /// Runs on copies of what it writes, and copies them back: where the sticks of 32-bit values that are written run
-  /// along another dimension than those that are read. None where that helps nothing.
-  std::optional<std::vector<at::Tensor>> run_beside(const c10::OperatorHandle& op,
-                                                    const EagerCall& call) const {
-    const Copies copies =
-        make_copies(call.tensors, wanted_copies(call.tensors, call.written, CopyForm::kPlain));
-    if (copies.empty()) {
-      return std::nullopt;
-    }
-    const std::vector<c10::IValue> arguments = with_copies(call.arguments, copies);
-    const EagerCall beside = read_call(op.schema(), arguments);
-    std::optional<EagerKey> key = eager_key(this, arguments);
-    const std::shared_ptr<const EagerPlan> plan = key ? plan_of(op, beside, std::move(*key)) : nullptr;
-    if (plan == nullptr || !plan->refusal.empty() || !positions_fit(*row_.form, arguments)) {
-      return std::nullopt;
-    }
-    std::vector<at::Tensor> results = run(op.schema(), *plan, beside);
-    for (size_t i = 0; i < results.size(); ++i) {
-      const at::Tensor& written = call.tensors[static_cast<size_t>(call.written[i])];
-      copy_from(results[i], written, /*non_blocking=*/false);
-      results[i] = written;
-    }
-    return results;
   }
 
   static std::vector<at::Tensor> run(const c10::FunctionSchema& schema, const EagerPlan& plan,
@@ -688,12 +656,7 @@ std::string copy_on_card(const at::Tensor& from, const at::Tensor& to) {
   if (!eager_enabled()) {
     return kEagerIsOff;
   }
-  std::string refusal = run_copy_into(from, to);
-  // No kernel writes into an order that a conversion left; a layout that the caller chose stays.
-  const bool converted = layout_of(to).element_arrangement != ElementArrangement::STANDARD;
-  if (!refusal.empty() && converted && settle(to)) {
-    refusal = run_copy_into(from, to);
-  }
+  const std::string refusal = run_copy_into(from, to);
   const at::AutoDispatchBelowADInplaceOrView no_autograd;
   const bool copied =
       refusal.empty() || copy_by_rows(from, to) || copy_by_view(from, to) || copy_by_fresh(from, to);
