@@ -210,6 +210,16 @@ TEST(Convolutions, FiltersSlide) {
               ElementsAre(210.5, 321.5, 432.5, 43.5));
 }
 
+TEST(Convolutions, GoInSteps) {
+  FormCall call("aten.convolution.default");
+  const TensorView x = call.input({1, 1, 8}, {1, 2, 3, 4, 5, 6, 7, 8}),
+                   weight = call.input({1, 1, 2}, {1, 10});
+  const TensorView y = call.output({1, 1, 3});
+  const std::vector<int64_t> one = {1}, three = {3}, none = {0};
+  EXPECT_THAT(call.run({x, weight, kNothing, three, none, one, num(0), none, num(1)}, {y}).value()[0],
+              ElementsAre(21, 54, 87));
+}
+
 TEST(Convolutions, OfGroupsAndOfSingleChannels) {
   for (const int64_t results : {2, 4}) {  // one filter for each channel, or two
     FormCall call("aten.convolution.default");

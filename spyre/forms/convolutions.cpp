@@ -82,8 +82,10 @@ void convolve(Builder& builder, const TensorView& target, const TensorView& x, c
   }
   const PerAxis& padding = filters.sweep.padding;
   const Around around = {std::pair(padding[0], padding[0]), {padding[1], padding[1]}};
-  const TensorView image = padded_image(builder, channels_last(x), around);
-  filter(builder, target, taps_of(builder, image, filters.sweep), weight, bias, depthwise);
+  const TensorView image = padded_image(builder, channels_last(x), around, filters.sweep.stride);
+  const std::vector<TensorView> taps =
+      taps_of(builder, image, filters.sweep, {target.size[2], target.size[3]});
+  filter(builder, target, taps, weight, bias, depthwise);
 }
 
 /// A weight is [channels of x, of the result, ...]; `more` pixels at the end were seen by no window.
@@ -108,7 +110,8 @@ void convolve_transposed(Builder& builder, const TensorView& target, const Tenso
   }
   const TensorView apart = spread(builder, channels_last(x), sweep.stride);
   sweep.stride = {1, 1};
-  std::vector<TensorView> taps = taps_of(builder, padded_image(builder, apart, around), sweep);
+  std::vector<TensorView> taps =
+      taps_of(builder, padded_image(builder, apart, around), sweep, {target.size[2], target.size[3]});
   std::reverse(taps.begin(), taps.end());
   filter(builder, target, taps, depthwise ? weight : permute(weight, {1, 0, 2, 3}), bias, depthwise);
 }
@@ -127,8 +130,9 @@ void weight_gradient(Builder& builder, const TensorView& target, const TensorVie
   }
   const PerAxis& padding = filters.sweep.padding;
   const Around around = {std::pair(padding[0], padding[0]), {padding[1], padding[1]}};
-  const TensorView image = padded_image(builder, channels_last(x), around);
-  const std::vector<TensorView> taps = taps_of(builder, image, filters.sweep);
+  const TensorView image = padded_image(builder, channels_last(x), around, filters.sweep.stride);
+  const std::vector<TensorView> taps =
+      taps_of(builder, image, filters.sweep, {gradient.size[2], gradient.size[3]});
   const TensorView slopes = in_rows(builder, channels_last(gradient));
   const auto count = static_cast<int64_t>(taps.size());
   if (depthwise) {

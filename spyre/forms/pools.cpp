@@ -181,9 +181,9 @@ Status maximum_pool(Builder& builder, Arguments args, std::string_view /*op*/) {
     return refuse("a pool into other dimensions");
   }
   // What no number is smaller than stands around the image.
-  const TensorView image =
-      padded_image(builder, channels_last(with_batch(x)), pool.around(), lowest_of(x.dtype));
-  const std::vector<TensorView> taps = taps_of(builder, image, pool.sweep);
+  const TensorView image = padded_image(builder, channels_last(with_batch(x)), pool.around(),
+                                        pool.sweep.stride, lowest_of(x.dtype));
+  const std::vector<TensorView> taps = taps_of(builder, image, pool.sweep, pool.extents);
   const std::vector<PerAxis> places = pool.sweep.places();
   TensorView best = taps[0];
   std::array<TensorView, 2> at;

@@ -57,19 +57,28 @@ TensorView channels_first(const TensorView& x) {
   return permute(x, {0, 3, 1, 2});
 }
 
-TensorView padded_image(Builder& builder, const TensorView& x, const Around& around, double value) {
-  const TensorView wider = padded(builder, x, 2, around[1].first, around[1].second, value);
-  return in_rows(builder, padded(builder, wider, 1, around[0].first, around[0].second, value));
+TensorView padded_image(Builder& builder, const TensorView& x, const Around& around, const PerAxis& steps,
+                        double value) {
+  TensorView image = x;
+  for (const size_t d : {size_t{1}, size_t{0}}) {
+    const auto& [before, after] = around[d];
+    const int64_t length = image.size[d + 1] + before + after;
+    const int64_t more = length > 0 ? (steps[d] - length % steps[d]) % steps[d] : 0;
+    image = padded(builder, image, d + 1, before, after + more, value);
+  }
+  return in_rows(builder, image);
 }
 
-std::vector<TensorView> taps_of(Builder& builder, const TensorView& x, const Sweep& sweep) {
-  Sweep inside = sweep;
-  inside.padding = {0, 0};
-  const PerAxis extents = inside.extents({x.size[1], x.size[2]});
+std::vector<TensorView> taps_of(Builder& builder, const TensorView& x, const Sweep& sweep,
+                                const PerAxis& extents) {
   std::vector<TensorView> taps;
   for (const PerAxis& place : sweep.places()) {
     TensorView seen = x;
     for (const size_t d : {size_t{0}, size_t{1}}) {
+      if (place[d] + (extents[d] - 1) * sweep.stride[d] >= x.size[d + 1]) {
+        builder.fail("its operands have other sizes than its results");
+        return {in_rows(builder, x)};
+      }
       seen = narrow(seen, d + 1, place[d], extents[d]);
       seen.stride[d + 1] *= sweep.stride[d];
     }

@@ -33,11 +33,15 @@ TensorView channels_first(const TensorView& x);
 
 /// So many pixels before and behind rows and columns; negative ones cut.
 using Around = std::array<std::pair<int64_t, int64_t>, 2>;
-/// In rows. What is in another order is copied once, to where it belongs.
-TensorView padded_image(Builder& builder, const TensorView& x, const Around& around, double value = 0);
+/// In rows, which what is in another order is copied to once. Rows and columns are as many as whole steps take, so that
+/// windows that go in steps can be read: a dimension of 19 has no groups of 2.
+TensorView padded_image(Builder& builder, const TensorView& x, const Around& around,
+                        const PerAxis& steps = {1, 1}, double value = 0);
 
-/// By place in the window the pixels that are seen there, of images with their channels last.
-std::vector<TensorView> taps_of(Builder& builder, const TensorView& x, const Sweep& sweep);
+/// By place in the window the pixels that are seen there, one for each of `extents` positions, of images with their
+/// channels last.
+std::vector<TensorView> taps_of(Builder& builder, const TensorView& x, const Sweep& sweep,
+                                const PerAxis& extents);
 
 /// Zeros between the pixels: [1, 2, 3] with stride 2 is [1, 0, 2, 0, 3].
 TensorView spread(Builder& builder, TensorView x, const PerAxis& stride);

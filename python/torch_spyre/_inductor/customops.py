@@ -1,7 +1,7 @@
 """Operators of the namespace ``spyre::`` that the compiler alone knows; those for scripts are in glue/spyre_ops.cpp.
 
-Each has a meaning on any device (used when the compiler refuses it, and as its definition), a shape function, and a form
-in ``spyre/forms``.
+Each has a meaning on any device (used when the compiler refuses it, and as its definition), a shape function, and a
+form in ``spyre/forms``.
 """
 
 import torch
