@@ -6,7 +6,7 @@
 namespace spyre::integer_steps {
 
 constexpr double kExactInFp32 = 1 << 24;  ///< fp32 holds every whole number up to here
-constexpr double kBase = 65536;     ///< of the two digits of an integer
+constexpr double kBase = 65536;           ///< of the two digits of an integer
 
 Operand integer(OpEmitter& emit, double value);
 Operand number(OpEmitter& emit, double value);
