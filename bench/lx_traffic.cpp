@@ -35,7 +35,7 @@ double mib(int64_t bytes) {
 }
 
 // The buffers that cause traffic beyond the compulsory, most first, with what LX planning says about them.
-std::string excess(const Graph& graph) {
+std::string excess(const DeviceGraph& graph) {
   const lx::GraphAccess access = lx::access_of(graph).value();
   std::vector<std::pair<int64_t, std::string>> lines;
   for (size_t b = 0; b < graph.buffers.size(); ++b) {
@@ -47,7 +47,7 @@ std::string excess(const Graph& graph) {
       const int64_t bytes =
           128 * lx::sticks_moved(access.ops[touch.node], touch.operand, access.layouts[touch.node]);
       moved += bytes;
-      touches += fmt::format(" {} {:.2f}", access.ops[touch.node].op.op, mib(bytes));
+      touches += fmt::format(" {} {:.2f}", to_string(access.ops[touch.node].op.op), mib(bytes));
     }
     const bool once = buffer.is_input || graph.is_result(static_cast<BufferId>(b));
     const int64_t more = moved - (once && moved > 0 ? buffer.layout->byte_size().value().count() : 0);

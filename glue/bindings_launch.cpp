@@ -95,7 +95,7 @@ py::dict last_counts(const JobPlan& plan) {
   py::list ops;
   auto counted = counts.ops.begin();
   for (const LoadedProgramRef& program : programs) {
-    for (const program::DeviceOp& ran : program->program().ops) {
+    for (const program::ProgramOp& ran : program->program().ops) {
       if (counted == counts.ops.end()) {
         break;
       }
@@ -147,9 +147,9 @@ void write_bundle_at(const std::string& opspec, const std::string& directory) {
 py::dict bundle_summary(const std::string& directory) {
   const program::DeviceProgram program = unwrap(program::read_program_at(directory));
   py::list ops;
-  for (const program::DeviceOp& op : program.ops) {
+  for (const program::ProgramOp& op : program.ops) {
     py::dict dims;
-    for (const program::IterationDim& dim : op.dims) {
+    for (const program::ProgramDim& dim : op.dims) {
       dims[py::str(dim.label)] = py::make_tuple(dim.extent, dim.splits);
     }
     py::dict entry;

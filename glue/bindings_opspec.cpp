@@ -69,7 +69,7 @@ void bind_opspec(py::module& module) {
                              })
       .def("__eq__", [](const TensorArg& a, const TensorArg& b) { return a == b; });
   py::class_<OpSpec>(module, "OpSpec", "One device operation with everything decided.")
-      .def_readonly("op", &OpSpec::op)
+      .def_property_readonly("op", [](const OpSpec& op) { return std::string(to_string(op.op)); })
       .def_readonly("is_reduction", &OpSpec::is_reduction)
       .def_property_readonly("iteration_space", &iteration_space, "symbol -> (extent, split)")
       .def_property_readonly("op_info", &constants)

@@ -351,6 +351,14 @@ RefusedForm& refused_form() {
   return *form;
 }
 
+/// spyre::attention is spyre.attention, as graphs name it. Without a namespace it is ATen's.
+std::string with_dot(std::string_view name) {
+  const size_t colons = name.find("::");
+  const bool atens = colons == std::string_view::npos;
+  const std::string_view space = atens ? "aten" : name.substr(0, colons);
+  return c10::str(space, ".", atens ? name : name.substr(colons + 2));
+}
+
 /// The boxed kernel of one form of one operator.
 class EagerOperator final : public c10::OperatorKernel {
  public:
@@ -383,13 +391,6 @@ class EagerOperator final : public c10::OperatorKernel {
         continue;
       }
       if (!plan->refusal.empty()) {
-        if (std::optional<std::vector<at::Tensor>> results = run_beside(op, call)) {
-          torch::jit::drop(stack, count);
-          for (at::Tensor& result : *results) {
-            stack->emplace_back(std::move(result));
-          }
-          return;
-        }
         if (std::optional<at::Tensor> result = by_element(*row_.form, arguments)) {
           torch::jit::drop(stack, count);
           stack->emplace_back(std::move(*result));
@@ -427,31 +428,6 @@ class EagerOperator final : public c10::OperatorKernel {
       EagerCache::shared().insert(std::move(key), plan);
     }
     return plan;
-  }
-
-  /// Runs on copies of what it writes, and copies them back: where the sticks of 32-bit values that are written run
-  /// along another dimension than those that are read. None where that helps nothing.
-  std::optional<std::vector<at::Tensor>> run_beside(const c10::OperatorHandle& op,
-                                                    const EagerCall& call) const {
-    const Copies copies =
-        make_copies(call.tensors, wanted_copies(call.tensors, call.written, CopyForm::kPlain));
-    if (copies.empty()) {
-      return std::nullopt;
-    }
-    const std::vector<c10::IValue> arguments = with_copies(call.arguments, copies);
-    const EagerCall beside = read_call(op.schema(), arguments);
-    std::optional<EagerKey> key = eager_key(this, arguments);
-    const std::shared_ptr<const EagerPlan> plan = key ? plan_of(op, beside, std::move(*key)) : nullptr;
-    if (plan == nullptr || !plan->refusal.empty() || !positions_fit(*row_.form, arguments)) {
-      return std::nullopt;
-    }
-    std::vector<at::Tensor> results = run(op.schema(), *plan, beside);
-    for (size_t i = 0; i < results.size(); ++i) {
-      const at::Tensor& written = call.tensors[static_cast<size_t>(call.written[i])];
-      copy_from(results[i], written, /*non_blocking=*/false);
-      results[i] = written;
-    }
-    return results;
   }
 
   static std::vector<at::Tensor> run(const c10::FunctionSchema& schema, const EagerPlan& plan,
@@ -512,7 +488,7 @@ class EagerOperator final : public c10::OperatorKernel {
       return plan;
     }
     check_result_type(call);
-    std::string name = "aten." + op.schema().name().substr(std::string_view("aten::").size());
+    std::string name = with_dot(op.schema().name());
     if (!op.schema().overload_name().empty()) {
       name += "." + op.schema().overload_name();
     }
@@ -562,7 +538,7 @@ namespace {
 /// What the operator means, by the first of its names that PyTorch has.
 const forms::FormRow* form_of(std::string_view functional, std::string_view in_place, std::string_view out) {
   std::string name(!functional.empty() ? functional : !in_place.empty() ? in_place : out);
-  name = "aten." + name + (name.find('.') == std::string::npos ? ".default" : "");
+  name = with_dot(name) + (name.find('.') == std::string::npos ? ".default" : "");
   const forms::FormRow* form = forms::find_form(name);
   SPYRE_CHECK(form != nullptr, "eager_table.def names operators that spyre/forms/table.def has: " + name);
   return form;
@@ -570,9 +546,11 @@ const forms::FormRow* form_of(std::string_view functional, std::string_view in_p
 
 }  // namespace
 
-void register_eager(torch::Library& library) {
+void register_eager(torch::Library& library, std::string_view name_space) {
   const auto add = [&](const char* name, const EagerRow& row) {
-    if (*name == '\0') {
+    const size_t colons = std::string_view(name).find("::");
+    const std::string_view own = colons == std::string_view::npos ? "aten" : std::string_view(name, colons);
+    if (*name == '\0' || own != name_space) {
       return;
     }
     library.impl(name, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<EagerOperator>(row)));
@@ -678,12 +656,7 @@ std::string copy_on_card(const at::Tensor& from, const at::Tensor& to) {
   if (!eager_enabled()) {
     return kEagerIsOff;
   }
-  std::string refusal = run_copy_into(from, to);
-  // No kernel writes into an order that a conversion left; a layout that the caller chose stays.
-  const bool converted = layout_of(to).element_arrangement != ElementArrangement::STANDARD;
-  if (!refusal.empty() && converted && settle(to)) {
-    refusal = run_copy_into(from, to);
-  }
+  const std::string refusal = run_copy_into(from, to);
   const at::AutoDispatchBelowADInplaceOrView no_autograd;
   const bool copied =
       refusal.empty() || copy_by_rows(from, to) || copy_by_view(from, to) || copy_by_fresh(from, to);

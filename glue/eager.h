@@ -21,7 +21,7 @@ bool eager_enabled();
 inline constexpr const char* kEagerIsOff = "eager kernels are switched off (SPYRE_EAGER=0)";
 
 /// Registers every row of the table.
-void register_eager(torch::Library& library);
+void register_eager(torch::Library& library, std::string_view name_space);
 
 /// Runs a call that has no kernel by a form in terms of other operators (python/torch_spyre/eager_forms.py), and leaves
 /// its results on the stack. False, and nothing changed: there is no form, or the card cannot run it either.

@@ -14,10 +14,13 @@
 namespace spyre::glue {
 namespace {
 
-bool inside(const at::Tensor& positions, int64_t least, int64_t end) {
+/// Whether all are positions from `least` on, or the one that means nothing.
+bool inside(const at::Tensor& positions, int64_t least, int64_t end,
+            std::optional<int64_t> ignored = std::nullopt) {
   const at::Tensor host = positions.to(c10::kCPU).to(c10::kLong).contiguous();
   const auto* first = host.const_data_ptr<int64_t>();
-  return std::all_of(first, first + host.numel(), [&](int64_t p) { return p >= least && p < end; });
+  return std::all_of(first, first + host.numel(),
+                     [&](int64_t p) { return (p >= least && p < end) || p == ignored; });
 }
 
 /// The positions in x[:, i], and the dimension they are along.
@@ -59,14 +62,30 @@ std::optional<at::Tensor> select_by_element(Arguments args) {
 
 bool positions_fit(const forms::FormRow& form, Arguments args) {
   if (form.form == &forms::index || form.form == &forms::index_put) {
-    const std::optional<OneIndex> found = one_index(args[1]);
-    if (!found) {
-      return true;  // refused already
+    int64_t dim = 0;
+    for (const std::optional<at::Tensor>& index : args[1].toOptionalTensorList()) {
+      const int64_t extent = index.has_value() && index->defined() ? args[0].toTensor().size(dim) : 0;
+      if (extent > 0 && !inside(*index, -extent, extent)) {
+        return false;
+      }
+      ++dim;
     }
-    const int64_t extent = args[0].toTensor().size(found->dim);
-    return inside(found->positions, -extent, extent);
+    return true;
   }
-  if (form.form == &forms::index_select || form.form == &forms::index_copy) {
+  if (form.form == &forms::nll_loss || form.form == &forms::nll_loss_backward) {
+    const size_t first = form.form == &forms::nll_loss ? 0 : 1;
+    return inside(args[first + 1].toTensor(), 0, args[first].toTensor().size(1), args[first + 4].toInt());
+  }
+  if (form.form == &forms::one_hot) {
+    return inside(args[0].toTensor(), 0, args[1].toInt());
+  }
+  if (form.form == &forms::embedding_backward) {
+    return inside(args[1].toTensor(), 0, args[2].toInt());
+  }
+  const bool takes_places = form.form == &forms::index_select || form.form == &forms::index_copy ||
+                            form.form == &forms::gather || form.form == &forms::scatter ||
+                            form.form == &forms::scatter_add || form.form == &forms::index_add;
+  if (takes_places) {
     return inside(args[2].toTensor(), 0, args[0].toTensor().size(args[1].toInt()));
   }
   return form.form != &forms::embedding || inside(args[1].toTensor(), 0, args[0].toTensor().size(0));

@@ -114,4 +114,17 @@ std::vector<ResultSpec> of_rms_norm_backward(const c10::OperatorHandle& /*op*/, 
           wanted[1] && weighted ? of(arguments[4].toTensor()) : absent()};
 }
 
+std::vector<ResultSpec> of_grouped_mm(const c10::OperatorHandle& /*op*/, Arguments arguments) {
+  const at::Tensor &x = arguments[0].toTensor(), &weight = arguments[1].toTensor();
+  const bool has_ends = arguments[2].isTensor() && arguments[2].toTensor().defined();
+  TORCH_CHECK(has_ends && x.dim() == 2 && (weight.dim() == 2 || weight.dim() == 3),
+              "the groups are not of rows, or of columns");
+  std::vector<int64_t> size = {x.size(0), weight.size(-1)};
+  if (weight.dim() == 2) {
+    size.insert(size.begin(), arguments[2].toTensor().numel());
+  }
+  const bool has_dtype = arguments[4].isInt();
+  return {{size, contiguous_strides(size), has_dtype ? arguments[4].toScalarType() : x.scalar_type()}};
+}
+
 }  // namespace spyre::glue

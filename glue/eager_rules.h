@@ -26,5 +26,7 @@ std::vector<ResultSpec> of_rms_norm(const c10::OperatorHandle& op, Arguments arg
 std::vector<ResultSpec> of_batch_norm(const c10::OperatorHandle& op, Arguments args);
 /// As the input and the weight are.
 std::vector<ResultSpec> of_rms_norm_backward(const c10::OperatorHandle& op, Arguments args);
+/// Of a product by groups, for which PyTorch's own rule takes bfloat16 alone.
+std::vector<ResultSpec> of_grouped_mm(const c10::OperatorHandle& op, Arguments args);
 
 }  // namespace spyre::glue

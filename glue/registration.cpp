@@ -55,7 +55,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 
   m.impl("native_batch_norm", &batch_norm);
 
-  register_eager(m);
+  register_eager(m, "aten");
   for (const char* name : kFallbackBeforeDefault) {
     m.impl(name, torch::CppFunction::makeFromBoxedFunction<&cpu_fallback_without_kernel>());
   }
@@ -69,6 +69,10 @@ void register_composites(torch::Library& m) {
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   register_composites(m);
 }
+TORCH_LIBRARY_IMPL(spyre, PrivateUse1, m) {
+  register_eager(m, "spyre");
+}
+
 TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m) {
   register_composites(m);
 }

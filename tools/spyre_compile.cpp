@@ -31,7 +31,7 @@ int run(const Command& command) {
   Result<Graph> graph = parse_graph(text.value(), command.input);
   if (!graph.ok()) return tools::report(graph.error(), tools::kBadArtifact);
 
-  const auto print = [&](std::string_view pass, const Graph& after, bool changed) {
+  const auto print = [&](std::string_view pass, const AnyGraph& after, bool changed) {
     if (command.print_after != "all" && command.print_after != pass) return;
     if (changed) {
       fmt::print("# after {}\n{}\n", pass, to_text(after));

@@ -19,8 +19,8 @@ using namespace program;  // NOLINT: this tool speaks of little else
 std::string form_text(const DeviceProgram& program, const LinearForm& form) {
   std::string out;
   for (const LinearForm::Term& term : form.terms) {
-    const std::string atom = term.atom.kind == AtomKind::kPool ? "pool"
-                             : term.atom.kind == AtomKind::kLoop
+    const std::string atom = term.atom.kind == AtomSource::kPool ? "pool"
+                             : term.atom.kind == AtomSource::kLoop
                                  ? fmt::format("i{}", term.atom.index)
                                  : program.parameters[static_cast<size_t>(term.atom.index)].name;
     out += out.empty() ? "" : " + ";
@@ -55,7 +55,7 @@ std::string role_text(const LaunchArg& arg) {
   return arg.fill ? fmt::format("{} {}", arg.role, fill_text(*arg.fill)) : arg.role;
 }
 
-std::string dims_text(const DeviceOp& op, const Tensor& tensor) {
+std::string dims_text(const ProgramOp& op, const Tensor& tensor) {
   std::vector<std::string> dims;
   for (const TensorDim& d : tensor.dims) {
     const std::string& label = op.dims[static_cast<size_t>(d.dim)].label;
@@ -65,7 +65,7 @@ std::string dims_text(const DeviceOp& op, const Tensor& tensor) {
   return fmt::format("{}", fmt::join(dims, ", "));
 }
 
-std::string stick_text(const DeviceOp& op, const Tensor& tensor) {
+std::string stick_text(const ProgramOp& op, const Tensor& tensor) {
   std::vector<std::string> digits;
   for (const StickDigit& digit : tensor.stick) {
     digits.push_back(fmt::format("{}:{}", op.dims[static_cast<size_t>(digit.dim)].label, digit.size));
@@ -125,14 +125,14 @@ void print_launch(const DeviceProgram& program) {
 
 void print_steps(const DeviceProgram& program, const std::vector<Step>& steps, const std::string& indent) {
   for (const Step& step : steps) {
-    if (const auto* loop = std::get_if<Loop>(&step.what)) {
+    if (const auto* loop = std::get_if<ProgramLoop>(&step.what)) {
       fmt::print("{}for i{} = {} to {} step {}\n", indent, loop->counter, form_text(program, loop->lower),
                  form_text(program, loop->upper), form_text(program, loop->step));
       print_steps(program, loop->body, indent + "  ");
       continue;
     }
     const auto& execute = std::get<Execute>(step.what);
-    const DeviceOp& op = program.ops[static_cast<size_t>(execute.op)];
+    const ProgramOp& op = program.ops[static_cast<size_t>(execute.op)];
     fmt::print("{}{} {}\n", indent, op.file, op.name);
     for (const Execute::Binding& binding : execute.bindings) {
       fmt::print("{}    {} = {}\n", indent, binding.symbol, form_text(program, binding.value));
@@ -140,7 +140,7 @@ void print_steps(const DeviceProgram& program, const std::vector<Step>& steps, c
   }
 }
 
-void print_op(const DeviceOp& op) {
+void print_op(const ProgramOp& op) {
   fmt::print("\n{}: {} in {} on {} cores\n", op.file, op.name, to_string(op.format), op.cores.size());
   Table dims({"dim", "extent", "splits", "per core", "runtime"});
   for (size_t d = 0; d < op.dims.size(); ++d) {
@@ -164,7 +164,7 @@ void print_op(const DeviceOp& op) {
   tensors.print("  ");
   fmt::print("\n");
   std::vector<std::string> header = {"core"};
-  for (const IterationDim& dim : op.dims) header.push_back(dim.label);
+  for (const ProgramDim& dim : op.dims) header.push_back(dim.label);
   for (const Tensor& tensor : op.tensors) header.push_back(tensor.name);
   Table cores(header);
   for (size_t c = 0; c < op.cores.size(); ++c) {
@@ -190,7 +190,7 @@ void print_op(const DeviceOp& op) {
 Json steps_json(const DeviceProgram& program, const std::vector<Step>& steps) {
   Json out = Json::array();
   for (const Step& step : steps) {
-    if (const auto* loop = std::get_if<Loop>(&step.what)) {
+    if (const auto* loop = std::get_if<ProgramLoop>(&step.what)) {
       out.push_back({{"loop", loop->counter},
                      {"lower", form_text(program, loop->lower)},
                      {"upper", form_text(program, loop->upper)},
@@ -207,9 +207,9 @@ Json steps_json(const DeviceProgram& program, const std::vector<Step>& steps) {
   return out;
 }
 
-Json op_json(const DeviceOp& op) {
+Json op_json(const ProgramOp& op) {
   Json dims = Json::array(), tensors = Json::array(), cores = Json::array();
-  for (const IterationDim& d : op.dims) {
+  for (const ProgramDim& d : op.dims) {
     dims.push_back({{"label", d.label}, {"extent", d.extent}, {"splits", d.splits}});
   }
   for (size_t t = 0; t < op.tensors.size(); ++t) {
@@ -250,7 +250,7 @@ Json program_json(const DeviceProgram& program) {
     parameters.push_back(
         {{"name", p.name}, {"kind", p.kind == ParameterKind::kAddress ? "address" : "extent"}});
   }
-  for (const DeviceOp& op : program.ops) ops.push_back(op_json(op));
+  for (const ProgramOp& op : program.ops) ops.push_back(op_json(op));
   return {{"kernel", program.launch ? program.launch->kernel_name : ""},
           {"arguments", arguments},
           {"parameters", parameters},
@@ -276,7 +276,7 @@ int run(const std::string& path, bool json) {
   print_launch(program.value());
   fmt::print("\nsteps\n");
   print_steps(program.value(), program.value().steps, "  ");
-  for (const DeviceOp& op : program.value().ops) {
+  for (const ProgramOp& op : program.value().ops) {
     print_op(op);
   }
   return kDone;

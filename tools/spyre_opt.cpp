@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 
 #include "spyre/base/json.h"
 #include "spyre/driver/pass.h"
@@ -16,28 +15,17 @@ using namespace spyre;
 
 // Whether the card runs each node with the layouts that the text gives. Passes ask this of layouts they think of; here
 // the writer of the text chooses.
-Status check_layouts(const Graph& graph) {
-  for (const Node& node : graph.nodes) {
-    const auto operations = std::count_if(node.body.begin(), node.body.end(),
-                                          [](const Instruction& step) { return !step.is_load(); });
-    if (operations > 1) {
-      return Error(ErrorKind::kInvalidArgument,
-                   fmt::format("node '{}' has {} operations, one is allowed here", node.name, operations))
-          .try_instead("--until select-ops first");
-    }
-    const DeviceOp op = device_op(node);
+Status check_layouts(const DeviceGraph& graph) {
+  for (const DeviceNode& node : graph.nodes) {
     std::vector<const DeviceLayout*> layouts;
-    const auto add = [&](const Access& access) {
+    for_each_access(node.op, [&](const Access& access) {
       const auto& layout = graph.buffers[static_cast<size_t>(access.buffer)].layout;
       layouts.push_back(layout ? &*layout : nullptr);
-    };
-    for (const auto& [name, access] : op.indices) add(access);
-    for (const Access& access : op.inputs) add(access);
-    add(op.output);
+    });
     const Result<NormalOp> normal = normalize_op(graph, node, layouts);
     if (!normal.ok()) {
-      return Error(normal.error().kind,
-                   fmt::format("node '{}' ({}): {}", node.name, op.op, normal.error().message));
+      return Error(normal.error().kind, fmt::format("node '{}' ({}): {}", node.name, to_string(node.op.op),
+                                                    normal.error().message));
     }
   }
   return Status();
@@ -46,7 +34,7 @@ Status check_layouts(const Graph& graph) {
 int check(const std::string& input) {
   const Result<std::string> text = read_text(input);
   if (!text.ok()) return tools::report(text.error(), tools::kBadUsage);
-  const Result<Graph> graph = parse_graph(text.value(), input);
+  const Result<DeviceGraph> graph = parse_device_graph(text.value(), input);
   if (!graph.ok()) return tools::report(graph.error(), tools::kBadArtifact);
   const Status legal = check_layouts(graph.value());
   return legal.ok() ? tools::kDone : tools::report(legal.error(), tools::kBadArtifact);
@@ -65,17 +53,19 @@ std::string pass_list() {
   return text;
 }
 
-int run_alone(const Pass& pass, Graph graph, const CompileOptions& options) {
-  const Status done = run_pass(pass, graph, options);
+int run_alone(const Pass& pass, std::string_view text, const Command& command) {
+  Result<AnyGraph> graph = parse_for(pass, text, command.input);
+  if (!graph.ok()) return tools::report(graph.error(), tools::kBadArtifact);
+  const Status done = run_pass(pass, graph.value(), command.options);
   if (!done.ok()) return tools::report(done.error(), tools::kBadArtifact);
-  fmt::print("{}", to_text(graph));
+  fmt::print("{}", to_text(graph.value()));
   return tools::kDone;
 }
 
 int run_until(std::string_view last, Graph graph, const CompileOptions& options) {
   std::string printed;
   bool reached = false;
-  PassLog log([&](std::string_view name, const Graph& after, bool) {
+  PassLog log([&](std::string_view name, const AnyGraph& after, bool) {
     if (reached) return;
     printed = to_text(after);
     reached = name == last;
@@ -104,10 +94,10 @@ int run(const Command& command) {
   }
   const Result<std::string> text = read_text(command.input);
   if (!text.ok()) return tools::report(text.error(), tools::kBadUsage);
+  if (!command.alone.empty()) return run_alone(*pass, text.value(), command);
   Result<Graph> graph = parse_graph(text.value(), command.input);
   if (!graph.ok()) return tools::report(graph.error(), tools::kBadArtifact);
-  return command.alone.empty() ? run_until(command.until, std::move(graph).value(), command.options)
-                               : run_alone(*pass, std::move(graph).value(), command.options);
+  return run_until(command.until, std::move(graph).value(), command.options);
 }
 
 }  // namespace

@@ -296,10 +296,10 @@ struct Outcome {
   std::vector<LoadedProgramRef> programs;  // one per bundle
 
   /// The operations that were counted, in the order of `counts`.
-  std::vector<const program::DeviceOp*> counted() const {
-    std::vector<const program::DeviceOp*> ops;
+  std::vector<const program::ProgramOp*> counted() const {
+    std::vector<const program::ProgramOp*> ops;
     for (const LoadedProgramRef& program : programs) {
-      for (const program::DeviceOp& op : program->program().ops) ops.push_back(&op);
+      for (const program::ProgramOp& op : program->program().ops) ops.push_back(&op);
     }
     ops.resize(counts.ops.size());
     return ops;
@@ -308,7 +308,7 @@ struct Outcome {
 
 Json outcome_json(const std::vector<Argument>& arguments, const Outcome& outcome, const Options& options) {
   Json ops = Json::array(), outputs = Json::array();
-  const std::vector<const program::DeviceOp*> counted = outcome.counted();
+  const std::vector<const program::ProgramOp*> counted = outcome.counted();
   for (size_t i = 0; i < counted.size(); ++i) {
     Json op = {
         {"file", counted[i]->file}, {"op", counted[i]->name}, {"executes", outcome.counts.ops[i].executes}};
@@ -341,7 +341,7 @@ void print_counts(const Outcome& outcome) {
                counts.vector_elements);
   };
   int64_t executes = 0;
-  const std::vector<const program::DeviceOp*> counted = outcome.counted();
+  const std::vector<const program::ProgramOp*> counted = outcome.counted();
   for (size_t i = 0; i < counted.size(); ++i) {
     const exec::OpCounts& op = outcome.counts.ops[i];
     row(counted[i]->file, counted[i]->name, op.executes, op.total());

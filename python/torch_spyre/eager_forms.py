@@ -14,12 +14,10 @@ from torch._prims_common.wrappers import _maybe_resize_out, _safe_copy_out
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map_only, tree_unflatten
 
 from torch_spyre import _C, eager_indexing
-from torch_spyre._inductor import attention, compaction, decompositions, encoder_layer, experts, gradients
+from torch_spyre._inductor import compaction, customops, decompositions
 from torch_spyre._patches import sixteen_bits_stay
 
 aten = torch.ops.aten
-
-_ONE_BY_ONE_AT_MOST = 16  # as many as a model has tokens that end a text
 
 
 def _slice_scatter(x, src, dim=0, start=None, end=None, step=1):
@@ -44,73 +42,28 @@ def _glu(x, dim=-1):
     return values * torch.sigmoid(gates)
 
 
-def _isin(elements, test_elements, *, assume_unique=False, invert=False):
-    """Integers are compared with numbers, one by one: the digits that a compiled program compares at once lie in an
-    order that calls of their own cannot broadcast."""
-    few = 1 < test_elements.numel() <= _ONE_BY_ONE_AT_MOST
-    if not few or elements.is_floating_point() or test_elements.is_floating_point():
-        return decompositions.isin(elements, test_elements, assume_unique=assume_unique, invert=invert)
-    found = functools.reduce(torch.logical_or, (elements == one for one in test_elements.flatten().tolist()))
-    return ~found if invert else found
-
-
 def _attention(*args, **kwargs):
-    if not attention.supported(*args, **kwargs):
-        return NotImplemented
-    return attention.attention(*args, **kwargs)
-
-
-def _positions_fit(index, extent: int) -> bool:
-    if isinstance(index, torch._subclasses.FakeTensor):
-        return True  # traced, not run
-    host = index.cpu()
-    return host.numel() == 0 or (0 <= int(host.min()) and int(host.max()) < extent)
-
-
-def _inside(form):
-    """A form of x, dim and index, for indices that exist; PyTorch's error for others is the CPU's."""
-
-    @functools.wraps(form)
-    def checked(x, dim, index, *args, **kwargs):
-        if x.ndim == 0 or not _positions_fit(index, x.shape[dim]):
-            return NotImplemented
-        return form(x, dim, index, *args, **kwargs)
-
-    return checked
+    return customops.attention(*args, **kwargs) if customops.attends_on_card(*args, **kwargs) else NotImplemented
 
 
 def _one_hot(*args, **kwargs):
-    if not decompositions.can_tell_classes(*args, **kwargs):
-        return NotImplemented
-    index, classes = (*args, kwargs.get("num_classes"))[:2]
-    if not _positions_fit(index, classes):
-        return NotImplemented
-    return decompositions.one_hot(*args, **kwargs)
+    return customops.one_hot(*args, **kwargs) if customops.tells_classes_on_card(*args, **kwargs) else NotImplemented
 
 
 def _histc(x, bins=100, min=0, max=0):  # noqa: A002
-    if min == max and x.numel():
-        min, max = x.min().item(), x.max().item()  # noqa: A001
-    return decompositions.histc(x, bins, min, max)
+    """Between the extremes of the values, which are looked at, as on any device."""
+    if min != max or not x.numel():
+        return NotImplemented
+    low, high = x.min().item(), x.max().item()
+    return torch.histc(x, bins, *((low, high) if low < high else (low - 1, high + 1)))
 
 
 def _bincount(x, weights=None, minlength=0):
     """The largest number says how long the result is: it is looked at, as on any device."""
-    if weights is not None or x.ndim != 1 or x.numel() == 0 or x.is_floating_point():
+    if weights is not None or x.ndim != 1 or x.numel() == 0 or x.is_floating_point() or int(x.min()) < 0:
         return NotImplemented
     bins = max(int(x.max()) + 1, minlength)
-    if int(x.min()) < 0 or not experts.can_count(x, bins):
-        return NotImplemented
-    return experts.counts(x, bins).to(torch.int64)
-
-
-def _add_rows(x, indices, values, accumulate=False, unsafe=False):
-    if not accumulate or not gradients.can_add_rows(x, indices, values):
-        return NotImplemented
-    named = [(i, n) for i, n in zip(indices, x.shape, strict=False) if i is not None]
-    if not all(_positions_fit(torch.where(i < 0, i + n, i), n) for i, n in named):
-        return NotImplemented
-    return x.copy_(gradients.rows_added(x, indices, values))
+    return torch.histc(x.to(torch.float32), bins, -0.5, bins - 0.5).to(torch.int64)
 
 
 def _pad_words(x, pad, value=0):
@@ -121,43 +74,37 @@ def _pad_words(x, pad, value=0):
     return torch.where(outside, torch.full((), value, dtype=x.dtype, device=x.device), aten.constant_pad_nd(x, pad, 0))
 
 
+def _flip(x, dims):
+    """Rows of 32-bit elements change places along the stick in kernels of their own."""
+    for dim in dims:
+        x = x.index_select(dim, x.shape[dim] - 1 - torch.arange(x.shape[dim], device=x.device))
+    return x if dims else x.clone()
+
+
 _FORMS = {
-    aten._native_multi_head_attention.default: encoder_layer.multi_head_attention,
-    aten._transformer_encoder_layer_fwd.default: encoder_layer.transformer_encoder_layer,
-    aten.convolution.default: decompositions.convolution,
-    aten.convolution_backward.default: decompositions.convolution_backward,
     aten.bincount.default: _bincount,
-    aten.cumsum.default: decompositions.cumsum,
-    aten.embedding_dense_backward.default: decompositions.embedding_dense_backward,
-    aten.flip.default: decompositions.flip,
-    aten.gather.default: _inside(decompositions.gather),
     aten._unique2.default: compaction.unique,
-    aten._grouped_mm.default: decompositions.grouped_mm,
-    aten.histc.default: _histc,
-    aten.index_add.default: _inside(decompositions.index_add),
-    aten.isin.Tensor_Tensor: _isin,
     aten.masked_scatter.default: compaction.masked_scatter,
     aten.masked_select.default: compaction.masked_select,
-    aten.max_pool2d_with_indices.default: decompositions.max_pool2d_with_indices,
-    aten.max_pool2d_with_indices_backward.default: decompositions.max_pool2d_with_indices_backward,
-    aten.nll_loss_backward.default: decompositions.nll_loss_backward,
-    aten.nll_loss_forward.default: decompositions.nll_loss_forward,
-    aten.scatter.src: _inside(decompositions.scatter),
-    aten.scatter.value: _inside(decompositions.scatter),
-    aten.scatter_add.default: _inside(decompositions.scatter_add),
-    aten.sort.default: decompositions.sort,
-    aten.sort.stable: decompositions.sort_stable,
-    aten.topk.default: decompositions.topk,
 }
 
 # Operators with a kernel of their own, for calls that it is refused for.
 _WHERE_REFUSED = {
-    aten._index_put_impl_.default: _add_rows,
     aten.constant_pad_nd.default: _pad_words,
+    aten.convolution.default: decompositions.convolution,
+    aten.flip.default: _flip,
     aten.glu.default: _glu,
+    aten.histc.default: _histc,
     aten.index.Tensor: eager_indexing.index,
+    aten.max_pool2d_with_indices_backward.default: decompositions.max_pool2d_with_indices_backward,
     aten.select_scatter.default: _select_scatter,
     aten.slice_scatter.default: _slice_scatter,
+}
+
+# Instead of a kernel of their own: a weight's gradient, and a pool of float32, are refused beside others in one graph.
+_STEP_BY_STEP = {
+    aten.convolution_backward.default: decompositions.convolution_backward,
+    aten.max_pool2d_with_indices.default: decompositions.max_pool2d_with_indices,
 }
 
 # PyTorch takes these apart above autograd, and so do we; what is not for the card stays PyTorch's.
@@ -275,12 +222,12 @@ def replace(op, form) -> None:
 
 
 def install() -> None:
-    import torch_spyre._inductor.customops  # noqa: F401 - operators that forms call
-
     _C.set_refused_forms({op.name(): _as_promised(op, form) for op, form in _WHERE_REFUSED.items()})
     _library.impl(aten._nested_tensor_from_mask_left_aligned.default, _packs_no_texts, "PrivateUse1")
     for op, form in forms().items():
         _library.impl(op, _kernel(op, form), "PrivateUse1")
+    for op, form in _STEP_BY_STEP.items():
+        replace(op, form)
     for op, form in _COMPOSITE_FORMS.items():
         for key in ("PrivateUse1", "AutogradPrivateUse1"):
             _library.impl(op, _kernel(op, form, op.decompose), key)

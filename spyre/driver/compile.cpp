@@ -24,13 +24,13 @@ namespace spyre {
 namespace {
 
 // A row's `run` for a pass that only takes the graph.
-template <void (*pass)(Graph&)>
-Status changed(Graph& graph, PassContext& /*context*/) {
+template <class GraphType, void (*pass)(GraphType&)>
+Status changed(GraphType& graph, PassContext& /*context*/) {
   pass(graph);
   return Status();
 }
-template <Status (*pass)(Graph&)>
-Status tried(Graph& graph, PassContext& /*context*/) {
+template <class GraphType, Status (*pass)(GraphType&)>
+Status tried(GraphType& graph, PassContext& /*context*/) {
   return pass(graph);
 }
 
@@ -46,51 +46,52 @@ const std::vector<Pass>& table() {
        .summary = "which loops make up each operator that was kept whole, by its form",
        .gives = {kLoops},
        .too_late_after = {kDeviceOps},
-       .run = tried<expand_calls>},
+       .run = tried<Graph, expand_calls>},
       {.name = "eliminate-dead-code",
        .summary = "what need not run",
        .needs = {kLoops},
-       .run = changed<eliminate_dead_code>},
+       .run = changed<Graph, eliminate_dead_code>},
       {.name = "select-ops",
        .summary = "which operations of the card make up each node",
        .needs = {kLoops},
        .gives = {kDeviceOps},
        .too_late_after = {kWholeSums},
-       .run = tried<select_ops>},
+       .run = [](Graph graph, PassContext&) { return select_ops(std::move(graph)); }},
       {.name = "pad-contractions",
        .summary = "zeros behind summed dimensions that do not end with a stick",
        .needs = {kDeviceOps},
        .gives = {kWholeSums},
        .too_late_after = {kLayouts},
-       .run = changed<pad_contractions>},
+       .run = changed<DeviceGraph, pad_contractions>},
       {.name = "assign-layouts",
        .summary = "device layouts and the copies between them",
        .needs = {kDeviceOps, kWholeSums},
        .gives = {kLayouts},
-       .run = [](Graph& graph, PassContext&) { return assign_layouts(graph); }},
+       .run = [](DeviceGraph& graph, PassContext&) { return assign_layouts(graph); }},
       // Only now is it known where dimensions end, and with it which loops are two.
       {.name = "cut-loops",
        .summary = "where loops end with the dimensions of their tensors",
        .needs = {kDeviceOps, kLayouts},
        .gives = {kCutLoops},
-       .run = tried<cut_loops>},
+       .run = tried<DeviceGraph, cut_loops>},
       {.name = "peel-indices",
        .summary = "where gathers are cut so that cores read whole sticks of indices",
        .needs = {kDeviceOps, kLayouts, kCutLoops},
        .gives = {kWholeIndices},
        .too_late_after = {kDivisions},
-       .run = tried<peel_indices>},
+       .run = tried<DeviceGraph, peel_indices>},
       {.name = "tile-spans",
        .summary = "which nodes run in parts, because a core reaches no more of their tensors",
        .needs = {kDeviceOps, kLayouts, kCutLoops, kWholeIndices},
        .gives = {kWithinReach},
        .too_late_after = {kDivisions, kBundles},
-       .run = [](Graph& graph, PassContext& context) { return tile_spans(graph, context.options.cores); }},
+       .run = [](DeviceGraph& graph,
+                 PassContext& context) { return tile_spans(graph, context.options.cores); }},
       {.name = "divide-work",
        .summary = "how many cores share each loop",
        .needs = {kDeviceOps, kLayouts, kWithinReach},
        .gives = {kDivisions},
-       .run = [](Graph& graph, PassContext& context) -> Status {
+       .run = [](DeviceGraph& graph, PassContext& context) -> Status {
          SPYRE_ASSIGN_OR_RETURN(context.found.refused_hints, divide_work(graph, context.options.cores));
          return Status();
        }},
@@ -100,7 +101,7 @@ const std::vector<Pass>& table() {
        .needs = {kWithinReach},
        .gives = {kBundles},
        .run =
-           [](Graph& graph, PassContext& context) {
+           [](DeviceGraph& graph, PassContext& context) {
              cut_bundles(graph, context.options.bundle_ops);
              return Status();
            }},
@@ -110,7 +111,7 @@ const std::vector<Pass>& table() {
        .needs = {kDeviceOps, kLayouts, kDivisions},
        .too_late_after = {kJoint, kScratchpads},
        .wanted = plans_lx,
-       .run = [](Graph& graph,
+       .run = [](DeviceGraph& graph,
                  PassContext& context) { return align_divisions(graph, context.options.cores); }},
       {.name = "co-optimize",
        .summary = "the divisions of all nodes, together with what then stays in LX",
@@ -118,7 +119,7 @@ const std::vector<Pass>& table() {
        .gives = {kJoint},
        .too_late_after = {kOrder, kScratchpads},
        .wanted = [](const CompileOptions& options) { return options.lx_planning && options.co_optimize; },
-       .run = [](Graph& graph, PassContext& context) -> Status {
+       .run = [](DeviceGraph& graph, PassContext& context) -> Status {
          SPYRE_ASSIGN_OR_RETURN(context.found.joint,
                                 co_optimize(graph, context.planner,
                                             {.cores = context.options.cores,
@@ -137,7 +138,7 @@ const std::vector<Pass>& table() {
            [](const CompileOptions& options) {
              return options.lx_planning && options.reorder && options.bundle_ops == 0;
            },
-       .run = [](Graph& graph, PassContext& context) -> Status {
+       .run = [](DeviceGraph& graph, PassContext& context) -> Status {
          SPYRE_ASSIGN_OR_RETURN(context.found.order, reorder_nodes(graph, context.planner));
          return Status();
        }},
@@ -147,7 +148,7 @@ const std::vector<Pass>& table() {
        .gives = {kScratchpads},
        .too_late_after = {kPlaces},
        .wanted = plans_lx,
-       .run = [](Graph& graph, PassContext& context) -> Status {
+       .run = [](DeviceGraph& graph, PassContext& context) -> Status {
          SPYRE_ASSIGN_OR_RETURN(
              context.found.scratchpad,
              plan_scratchpad(graph, context.planner, context.log.progress_of("plan-scratchpad")));
@@ -157,21 +158,23 @@ const std::vector<Pass>& table() {
        .summary = "where local buffers lie in device memory",
        .needs = {kLayouts, kWithinReach},
        .gives = {kPlaces},
-       .run = tried<plan_pool>},
+       .run = tried<DeviceGraph, plan_pool>},
   };
   return rows;
 }
 
-Status optimize(Graph& graph, const CompileOptions& options, PassLog& log, CompiledGraph& found) {
+Result<DeviceGraph> optimize(Graph captured, const CompileOptions& options, PassLog& log,
+                             CompiledGraph& found) {
   PassContext context(options, log, found);
+  AnyGraph graph = std::move(captured);
   for (const Pass& pass : passes()) {
     if (pass.wanted != nullptr && !pass.wanted(options)) continue;
-    SPYRE_TRY(log.run(pass.name, graph, [&](Graph& g) { return pass.run(g, context); }));
+    SPYRE_TRY(run_pass(pass, graph, context));
   }
-  return Status();
+  return std::get<DeviceGraph>(std::move(graph));
 }
 
-std::vector<KernelArgument> arguments_of(const Graph& graph) {
+std::vector<KernelArgument> arguments_of(const DeviceGraph& graph) {
   std::vector<KernelArgument> arguments;
   for (const BufferId id : launch_buffers(graph)) {
     const Buffer& buffer = graph.buffers[static_cast<size_t>(id)];
@@ -192,7 +195,7 @@ std::vector<KernelArgument> arguments_of(const Graph& graph) {
 }
 
 // An input that no node touches never met a layout pass that would ask for its layout.
-Status complete_layouts(Graph& graph) {
+Status complete_layouts(DeviceGraph& graph) {
   for (Buffer& buffer : graph.buffers) {
     if (buffer.layout) continue;
     SPYRE_ASSIGN_OR_RETURN(buffer.layout,
@@ -202,21 +205,22 @@ Status complete_layouts(Graph& graph) {
 }
 
 // A refusal of the code generator with the node it is about: the kernel's body has one item per node.
-Error with_node(Error error, const Graph& graph, const std::set<std::string>& written) {
+Error with_node(Error error, const DeviceGraph& graph, const std::set<std::string>& written) {
   if (!error.item) return error;
   const auto refused = graph.nodes.begin() + static_cast<std::ptrdiff_t>(*error.item);
   error.message = fmt::format("codegen: node '{}': {}", refused->name, error.message);
   // A copy that a pass made comes before the node that it was made for.
-  const auto known = std::find_if(refused, graph.nodes.end(),
-                                  [&](const Node& node) { return written.contains(origin_of(node).name); });
+  const auto known = std::find_if(refused, graph.nodes.end(), [&](const DeviceNode& node) {
+    return written.contains(origin_of(node).name);
+  });
   return std::move(error).about(origin_of(known == graph.nodes.end() ? *refused : *known));
 }
 
 // The bundles of the kernel, whose body has one item per node.
-std::vector<BundlePart> parts_of(const Graph& graph) {
+std::vector<BundlePart> parts_of(const DeviceGraph& graph) {
   std::vector<BundlePart> parts;
   for (const bool mark : non_terminal_bundles(graph)) parts.push_back({.items = 0, .non_terminal = mark});
-  for (const Node& node : graph.nodes) ++parts[static_cast<size_t>(node.bundle)].items;
+  for (const DeviceNode& node : graph.nodes) ++parts[static_cast<size_t>(node.bundle)].items;
   return parts;
 }
 
@@ -252,16 +256,16 @@ Result<CompileOptions> CompileOptions::from_settings(const SettingValues& settin
   return options;
 }
 
-Result<CompiledGraph> compile(Graph graph, const CompileOptions& options, PassLog& log) {
+Result<CompiledGraph> compile(Graph captured, const CompileOptions& options, PassLog& log) {
   CompiledGraph compiled;
   compiled.options = options;
   std::set<std::string> written;  // names of nodes as whoever wrote the graph knows them
-  for (Node& node : graph.nodes) {
+  for (Node& node : captured.nodes) {
     node.bundle = 0;  // decided by us
     written.insert(node.name);
   }
-  SPYRE_TRY(check_sizes(graph));
-  SPYRE_TRY(optimize(graph, options, log, compiled));
+  SPYRE_TRY(check_sizes(captured));
+  SPYRE_ASSIGN_OR_RETURN(DeviceGraph graph, optimize(std::move(captured), options, log, compiled));
   SPYRE_TRY(complete_layouts(graph));
   const std::vector<BundlePart> parts = parts_of(graph);
   compiled.arguments = arguments_of(graph);

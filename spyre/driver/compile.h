@@ -7,7 +7,7 @@
 #include "spyre/base/settings.h"
 #include "spyre/codegen/superdsc/bundle.h"
 #include "spyre/driver/pass_log.h"
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 #include "spyre/passes/co_optimize.h"
 #include "spyre/passes/plan_scratchpad.h"
 #include "spyre/passes/refused_hint.h"
@@ -45,8 +45,8 @@ struct KernelArgument {
 };
 
 struct CompiledGraph {
-  Graph graph;    ///< after all passes
-  Kernel kernel;  ///< the same, everything decided
+  DeviceGraph graph;  ///< after all passes
+  Kernel kernel;      ///< the same, everything decided
   Bundle bundle;
   std::vector<KernelArgument> arguments;  ///< inputs, outputs, constants
   /// Device memory that the caller passes in front of the arguments, for what several bundles share; 0: none.
@@ -60,7 +60,7 @@ struct CompiledGraph {
 
 /// Runs every pass and writes the bundle. Refusals say which pass refused what, where it comes from and what
 /// to try. Deterministic: equal graphs and options give equal bytes.
-Result<CompiledGraph> compile(Graph graph, const CompileOptions& options, PassLog& log);
+Result<CompiledGraph> compile(Graph captured, const CompileOptions& options, PassLog& log);
 Result<CompiledGraph> compile(Graph graph, const CompileOptions& options = {});
 
 }  // namespace spyre

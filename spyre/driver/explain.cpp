@@ -3,7 +3,6 @@
 #include <map>
 
 #include "spyre/base/json.h"
-#include "spyre/graph/device_op.h"
 #include "spyre/lx/compulsory.h"
 #include "spyre/lx/plan_cost.h"
 #include "spyre/passes/cut_bundles.h"
@@ -18,10 +17,10 @@ Json cost_json(const lx::PlanCost& cost) {
           {"written", cost.written.count()}};
 }
 
-Json nodes_json(const Graph& graph, const std::vector<std::string>& names) {
+Json nodes_json(const DeviceGraph& graph, const std::vector<std::string>& names) {
   std::map<std::string, Json> rows;
-  for (const Node& node : graph.nodes) {
-    rows[node.name] = {{"name", node.name}, {"op", device_op(node).op}, {"bundle", node.bundle}};
+  for (const DeviceNode& node : graph.nodes) {
+    rows[node.name] = {{"name", node.name}, {"op", to_string(node.op.op)}, {"bundle", node.bundle}};
   }
   Json nodes = Json::array();
   for (const std::string& name : names) nodes.push_back(rows[name]);
@@ -31,7 +30,7 @@ Json nodes_json(const Graph& graph, const std::vector<std::string>& names) {
 }  // namespace
 
 Result<Json> explain(const CompiledGraph& compiled) {
-  const Graph& graph = compiled.graph;
+  const DeviceGraph& graph = compiled.graph;
   if (!compiled.options.lx_planning) {
     return Error(ErrorKind::kInvalidArgument,
                  "graph '" + graph.name + "' was compiled without LX planning: there is no plan to explain")

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <set>
 
-#include "spyre/graph/device_op.h"
-
 namespace spyre {
 namespace {
 
@@ -24,23 +22,26 @@ std::string given_by(Fact fact, std::span<const Pass> among) {
 
 // What a graph lacks of a fact; empty: nothing that could be seen.
 std::string lacks(Fact fact, const Graph& graph) {
-  for (const Node& node : graph.nodes) {
-    if (node.call) {
-      if (fact == Fact::kLoops || fact == Fact::kDeviceOps)
-        return fmt::format("node '{}' is a call", node.name);
-      continue;
-    }
-    if (fact == Fact::kDeviceOps && !is_device_op(node))
-      return fmt::format("node '{}' has more than one operation", node.name);
-    if (fact != Fact::kLayouts) continue;
-    const auto bare = [&](BufferId id) { return !graph.buffers[static_cast<size_t>(id)].layout; };
-    const auto load =
-        std::ranges::find_if(node.body, [&](const Instruction& i) { return i.is_load() && bare(i.buffer); });
-    if (load == node.body.end() && !bare(node.target)) continue;
-    const BufferId id = load == node.body.end() ? node.target : load->buffer;
-    return fmt::format("buffer '{}' has none", graph.buffers[static_cast<size_t>(id)].name);
+  if (fact == Fact::kDeviceOps) return "it is as captured";
+  if (fact != Fact::kLoops) return "";
+  const auto node = std::ranges::find_if(graph.nodes, [](const Node& n) { return n.call.has_value(); });
+  return node == graph.nodes.end() ? "" : fmt::format("node '{}' is a call", node->name);
+}
+
+std::string lacks(Fact fact, const DeviceGraph& graph) {
+  if (fact != Fact::kLayouts) return "";
+  std::string missing;
+  for (const DeviceNode& node : graph.nodes) {
+    for_each_access(node.op, [&](const Access& access) {
+      const Buffer& buffer = graph.buffers[static_cast<size_t>(access.buffer)];
+      if (!buffer.layout && missing.empty()) missing = fmt::format("buffer '{}' has none", buffer.name);
+    });
   }
-  return "";
+  return missing;
+}
+
+const std::string& name_of(const AnyGraph& graph) {
+  return std::visit([](const GraphBuffers& kind) -> const std::string& { return kind.name; }, graph);
 }
 
 }  // namespace
@@ -102,25 +103,49 @@ Status check_order(std::span<const Pass> order) {
   return Status();
 }
 
-Status check_ready(const Pass& pass, const Graph& graph) {
+Status check_ready(const Pass& pass, const AnyGraph& graph) {
   for (const Fact fact : pass.needs) {
-    const std::string missing = lacks(fact, graph);
+    const std::string missing = std::visit([&](const auto& kind) { return lacks(fact, kind); }, graph);
     if (missing.empty()) continue;
     return Error(ErrorKind::kInvalidArgument,
-                 fmt::format("graph '{}' is not ready for '{}', which needs that {}: {}", graph.name,
+                 fmt::format("graph '{}' is not ready for '{}', which needs that {}: {}", name_of(graph),
                              pass.name, to_string(fact), missing))
         .note(given_by(fact, passes()));
   }
-  return Status();
+  if (pass.takes_device_graph() == std::holds_alternative<DeviceGraph>(graph)) return Status();
+  return Error(ErrorKind::kInvalidArgument,
+               fmt::format("'{}' does not take graph '{}', which is {}", pass.name, name_of(graph),
+                           pass.takes_device_graph() ? "as captured" : "a device graph"));
 }
 
-Status run_pass(const Pass& pass, Graph& graph, const CompileOptions& options) {
-  SPYRE_TRY(check_sizes(graph));
+Status run_pass(const Pass& pass, AnyGraph& graph, PassContext& context) {
+  return context.log.run(pass.name, graph, [&](AnyGraph& g) -> Status {
+    if (const auto* run = std::get_if<Pass::OnDevice>(&pass.run))
+      return (*run)(std::get<DeviceGraph>(g), context);
+    if (const auto* run = std::get_if<Pass::OnCaptured>(&pass.run))
+      return (*run)(std::get<Graph>(g), context);
+    const auto select = std::get<Pass::Selection>(pass.run);
+    SPYRE_ASSIGN_OR_RETURN(g, select(std::move(std::get<Graph>(g)), context));
+    return Status();
+  });
+}
+
+Status run_pass(const Pass& pass, AnyGraph& graph, const CompileOptions& options) {
+  SPYRE_TRY(std::visit([](const auto& kind) { return check_sizes(kind); }, graph));
   SPYRE_TRY(check_ready(pass, graph));
   PassLog log;
   CompiledGraph found;
   PassContext context(options, log, found);
-  return log.run(pass.name, graph, [&](Graph& g) { return pass.run(g, context); });
+  return run_pass(pass, graph, context);
+}
+
+Result<AnyGraph> parse_for(const Pass& pass, std::string_view text, std::string_view origin) {
+  if (pass.takes_device_graph()) {
+    SPYRE_ASSIGN_OR_RETURN(DeviceGraph graph, parse_device_graph(text, origin));
+    return AnyGraph(std::move(graph));
+  }
+  SPYRE_ASSIGN_OR_RETURN(Graph graph, parse_graph(text, origin));
+  return AnyGraph(std::move(graph));
 }
 
 std::string passes_markdown() {

@@ -4,12 +4,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "spyre/base/result.h"
 #include "spyre/driver/compile.h"
 #include "spyre/driver/pass_log.h"
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 
 namespace spyre {
 
@@ -53,7 +54,12 @@ struct Pass {
   std::vector<Fact> needs = {}, gives = {};
   std::vector<Fact> too_late_after = {};  ///< facts that it would undo, or that were found without it
   bool (*wanted)(const CompileOptions&) = nullptr;  ///< null: always
-  Status (*run)(Graph&, PassContext&);
+  using OnCaptured = Status (*)(Graph&, PassContext&);
+  using Selection = Result<DeviceGraph> (*)(Graph, PassContext&);
+  using OnDevice = Status (*)(DeviceGraph&, PassContext&);
+  std::variant<OnCaptured, Selection, OnDevice> run;  ///< which of the two graphs it takes, and leaves
+
+  bool takes_device_graph() const { return std::holds_alternative<OnDevice>(run); }
 };
 
 /// The whole compiler, in the order it runs: compile.cpp.
@@ -65,10 +71,15 @@ Status check_order(std::span<const Pass> order);
 
 /// Whether a graph shows what a pass needs, as far as graphs show it (operations and layouts; nobody can see of a loop
 /// in one piece whether it was decided). The error says which pass gives what is missing.
-Status check_ready(const Pass& pass, const Graph& graph);
+Status check_ready(const Pass& pass, const AnyGraph& graph);
 
 /// One pass alone, on a graph that carries what earlier ones decided. Refused: a graph that is not ready for it.
-Status run_pass(const Pass& pass, Graph& graph, const CompileOptions& options);
+Status run_pass(const Pass& pass, AnyGraph& graph, const CompileOptions& options);
+/// The same inside a compilation: of a graph that is ready.
+Status run_pass(const Pass& pass, AnyGraph& graph, PassContext& context);
+
+/// The text of a graph that a pass may run on: that of a device graph for those after selection.
+Result<AnyGraph> parse_for(const Pass& pass, std::string_view text, std::string_view origin = "graph");
 
 /// The passes as a table of spyre/passes/README.md.
 std::string passes_markdown();

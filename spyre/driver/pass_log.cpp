@@ -4,12 +4,16 @@
 
 namespace spyre {
 
-Status PassLog::run(std::string_view pass, Graph& graph, const std::function<Status(Graph&)>& body) {
-  const Graph before = observer_ ? graph : Graph();
+std::string to_text(const AnyGraph& graph) {
+  return std::visit([](const auto& kind) { return to_text(kind); }, graph);
+}
+
+Status PassLog::run(std::string_view pass, AnyGraph& graph, const std::function<Status(AnyGraph&)>& body) {
+  const AnyGraph before = observer_ ? graph : AnyGraph();
   const auto start = std::chrono::steady_clock::now();
   SPYRE_TRY(body(graph));
   const auto time = std::chrono::steady_clock::now() - start;
-  const Status verified = verify(graph);
+  const Status verified = std::visit([](const auto& kind) { return verify(kind); }, graph);
   SPYRE_CHECK(verified.ok(), fmt::format("after {}: {}", pass, verified.error().message));
   const bool changed = !observer_ || !(before == graph);
   entries_.push_back(

@@ -4,12 +4,17 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "spyre/base/result.h"
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 
 namespace spyre {
+
+/// A program on its way through the passes: as captured up to `select-ops`, from there on as the card runs it.
+using AnyGraph = std::variant<Graph, DeviceGraph>;
+std::string to_text(const AnyGraph& graph);
 
 /// Runs passes one by one, times them, checks the graph after each, and shows it to whoever wants to see.
 class PassLog {
@@ -19,7 +24,7 @@ class PassLog {
     std::chrono::nanoseconds time;
     bool changed;
   };
-  using Observer = std::function<void(std::string_view pass, const Graph& after, bool changed)>;
+  using Observer = std::function<void(std::string_view pass, const AnyGraph& after, bool changed)>;
 
   PassLog() = default;
   /// Called after every pass. Comparing graphs costs time, so without an observer `changed` is always true.
@@ -31,7 +36,7 @@ class PassLog {
   /// What a pass calls for every plan; nothing when nobody listens. Holds on to this log.
   std::function<void()> progress_of(std::string_view pass);
 
-  Status run(std::string_view pass, Graph& graph, const std::function<Status(Graph&)>& body);
+  Status run(std::string_view pass, AnyGraph& graph, const std::function<Status(AnyGraph&)>& body);
 
   /// Times a step that changes no graph. Not shown to the observer.
   Status time(std::string_view step, const std::function<Status()>& body);

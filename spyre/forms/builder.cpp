@@ -36,10 +36,10 @@ std::optional<DeviceLayout> Builder::layout(const TensorView& tensor) const {
 
 NodeBuilder Builder::node(const TensorView& target, const std::vector<int64_t>& extents,
                           const std::vector<int64_t>& reduced) {
-  Node node{.name = fmt::format("{}n{}", origin_.prefix, nodes_++),
-            .target = target.buffer,
-            .aten = origin_.aten,
-            .source = origin_.source};
+  Node node{{.name = fmt::format("{}n{}", origin_.prefix, nodes_++),
+             .aten = origin_.aten,
+             .source = origin_.source}};
+  node.target = target.buffer;
   for (size_t i = 0; i < extents.size(); ++i) {
     node.loops.push_back({.name = fmt::format("p{}", i), .extent = extents[i]});
   }
@@ -110,7 +110,7 @@ Value NodeBuilder::load(const TensorView& tensor, const std::vector<Expr>& posit
     builder_.fail("it reads a tensor without elements");
   }
   Instruction load;
-  load.op = "load";
+  load.op = BodyOp::load;
   load.buffer = tensor.buffer;
   load.index = offset_of(tensor, position);
   load.dtype = tensor.dtype;
@@ -123,7 +123,7 @@ Value NodeBuilder::load(const TensorView& tensor) {
 
 Value NodeBuilder::constant(double value, HostType dtype) {
   Instruction constant;
-  constant.op = "constant";
+  constant.op = BodyOp::constant;
   constant.value = value;
   constant.dtype = dtype;
   return append(std::move(constant));
@@ -131,22 +131,32 @@ Value NodeBuilder::constant(double value, HostType dtype) {
 
 Value NodeBuilder::index(const Expr& position, HostType dtype) {
   Instruction index;
-  index.op = "index";
+  index.op = BodyOp::index;
   index.index = position;
   index.dtype = dtype;
   return append(std::move(index));
 }
 
+BodyOp body_op(std::string_view name) {
+  const std::optional<BodyOp> op = body_op_from_name(name);
+  SPYRE_CHECK(op.has_value(), fmt::format("'{}' is an operation of bodies", name));
+  return *op;
+}
+
 Value NodeBuilder::op(std::string_view name, const std::vector<Value>& operands, Attributes attributes) {
+  return op(body_op(name), operands, std::move(attributes));
+}
+
+Value NodeBuilder::op(BodyOp op, const std::vector<Value>& operands, Attributes attributes) {
   Instruction instruction;
-  instruction.op = name;
+  instruction.op = op;
   instruction.attributes = std::move(attributes);
   std::vector<HostType> types;
   for (const Value operand : operands) {
     instruction.operands.push_back(operand.at);
     types.push_back(dtype(operand));
   }
-  instruction.dtype = result_type(name, types);
+  instruction.dtype = result_type(op, types);
   return append(std::move(instruction));
 }
 
@@ -165,7 +175,7 @@ Value NodeBuilder::as(Value value, HostType wanted) {
     return value;
   }
   Instruction cast;
-  cast.op = "to_dtype";
+  cast.op = BodyOp::to_dtype;
   cast.operands = {value.at};
   cast.dtype = wanted;
   return append(std::move(cast));

@@ -61,6 +61,17 @@ class Builder {
   NodeBuilder node(const TensorView& target, const std::vector<int64_t>& extents,
                    const std::vector<int64_t>& reduced = {});
 
+  /// The form of another operator as a step of this one: it fills these views instead of the results.
+  template <typename Form, typename Arguments>
+  void apply(Form form, const Arguments& arguments, std::string_view op, std::vector<TensorView> into) {
+    std::swap(results_, into);
+    const Status done = form(*this, arguments, op);
+    std::swap(results_, into);
+    if (!done.ok()) {
+      fail(done.error().message);
+    }
+  }
+
   /// The first thing that did not fit.
   const Status& status() const { return status_; }
   void fail(std::string message);
@@ -83,6 +94,9 @@ struct Value {
 
 using Attributes = std::vector<std::pair<std::string, double>>;
 
+/// The operation of a name that a form uses; a name without a row of graph/body_ops.def is a bug of the form.
+BodyOp body_op(std::string_view name);
+
 class NodeBuilder {
  public:
   /// The position of the i-th loop, reduced loops behind the others.
@@ -98,6 +112,8 @@ class NodeBuilder {
   Value constant(double value, HostType dtype);
   /// A position as a number.
   Value index(const Expr& position, HostType dtype);
+  Value op(BodyOp op, const std::vector<Value>& operands, Attributes attributes = {});
+  /// By the name that a row of forms/table.def gives.
   Value op(std::string_view name, const std::vector<Value>& operands, Attributes attributes = {});
   Value reduce(std::string_view kind, const std::vector<Value>& operands, Attributes attributes = {});
   /// A sum of products over the reduced loops; 16-bit operands may have a float32 one.

@@ -84,6 +84,16 @@ Status matmul(Builder& builder, Arguments args,
               std::string_view op);  ///< mm, bmm, and their sums as another dtype
 Status add_matmul(Builder& builder, Arguments args, std::string_view op);     ///< addmm, baddbmm
 Status matrix_vector(Builder& builder, Arguments args, std::string_view op);  ///< mv, dot
+Status grouped_product(Builder& builder, Arguments args, std::string_view op);
+
+// attention.cpp
+Status attention(Builder& builder, Arguments args, std::string_view op);
+Status attention_backward(Builder& builder, Arguments args,
+                          std::string_view op);  ///< op: mask, for its gradient
+
+// encoder.cpp
+Status multi_head_attention(Builder& builder, Arguments args, std::string_view op);
+Status encoder_layer(Builder& builder, Arguments args, std::string_view op);
 
 // norms.cpp
 Status softmax(Builder& builder, Arguments args, std::string_view op);  ///< op: softmax, log_softmax
@@ -107,6 +117,12 @@ Status layer_norm_backward(Builder& builder, Arguments args, std::string_view op
 
 // pools.cpp
 Status average_pool(Builder& builder, Arguments args, std::string_view op);
+Status maximum_pool(Builder& builder, Arguments args, std::string_view op);  ///< and where the largest were
+Status maximum_pool_backward(Builder& builder, Arguments args, std::string_view op);
+
+// convolutions.cpp
+Status convolution(Builder& builder, Arguments args, std::string_view op);
+Status convolution_backward(Builder& builder, Arguments args, std::string_view op);
 
 // moves.cpp
 Status copy(Builder& builder, Arguments args, std::string_view op);  ///< (self, destination)
@@ -124,5 +140,30 @@ Status index_copy(Builder& builder, Arguments args, std::string_view op);
 Status index_put(Builder& builder, Arguments args, std::string_view op);  ///< x[:, i] = values
 Status embedding(Builder& builder, Arguments args, std::string_view op);
 Status arange(Builder& builder, Arguments args, std::string_view op);
+
+// scans.cpp
+Status cumulative_sum(Builder& builder, Arguments args, std::string_view op);
+
+// sorting.cpp
+Status top_k(Builder& builder, Arguments args, std::string_view op);
+Status sort(Builder& builder, Arguments args,
+            std::string_view op);  ///< op: stable, where that is an argument
+
+// scatters.cpp
+Status gather(Builder& builder, Arguments args, std::string_view op);
+Status flip(Builder& builder, Arguments args, std::string_view op);
+Status scatter(Builder& builder, Arguments args, std::string_view op);  ///< of a tensor or a number
+Status scatter_add(Builder& builder, Arguments args, std::string_view op);
+Status index_add(Builder& builder, Arguments args, std::string_view op);
+
+// classes.cpp
+Status one_hot(Builder& builder, Arguments args, std::string_view op);
+Status nll_loss(Builder& builder, Arguments args, std::string_view op);
+Status nll_loss_backward(Builder& builder, Arguments args, std::string_view op);
+Status embedding_backward(Builder& builder, Arguments args, std::string_view op);
+Status is_in(Builder& builder, Arguments args, std::string_view op);
+Status histogram(Builder& builder, Arguments args, std::string_view op);
+Status index_put_sum(Builder& builder, Arguments args,
+                     std::string_view op);  ///< what meets twice is added up
 
 }  // namespace spyre::forms

@@ -7,7 +7,7 @@
 namespace spyre::forms {
 
 struct Element::Part {
-  std::string op;  // load, constant, to_dtype, or an operation
+  BodyOp op = BodyOp::load;
   std::vector<Element> operands;
   Attributes attributes;
   TensorView tensor;
@@ -39,29 +39,29 @@ class Emitter {
 
  private:
   Value emit_new(const Part& part) {
-    if (part.op == "load") {
+    if (part.op == BodyOp::load) {
       return node_.load(part.tensor);
     }
-    if (part.op == "to_dtype") {
+    if (part.op == BodyOp::to_dtype) {
       const Part& inner = *part.operands[0].part();
-      return inner.op == "constant" ? node_.constant(inner.number, part.dtype)
-                                    : node_.as(emit(part.operands[0]), part.dtype);
+      return inner.op == BodyOp::constant ? node_.constant(inner.number, part.dtype)
+                                          : node_.as(emit(part.operands[0]), part.dtype);
     }
-    if (part.op == "constant") {
+    if (part.op == BodyOp::constant) {
       return node_.constant(part.number, HostType::kFloat32);
     }
     // Numbers wait for the type of the others; what a `where` asks has a type of its own.
-    const size_t first = part.op == "where" ? 1 : 0;
+    const size_t first = part.op == BodyOp::where ? 1 : 0;
     std::vector<std::optional<Value>> found;
     std::vector<HostType> types;
     for (size_t i = 0; i < part.operands.size(); ++i) {
-      const bool number = part.operands[i].part()->op == "constant";
+      const bool number = part.operands[i].part()->op == BodyOp::constant;
       found.push_back(number ? std::nullopt : std::optional(emit(part.operands[i])));
       if (!number && i >= first) {
         types.push_back(node_.dtype(*found.back()));
       }
     }
-    const HostType type = types.empty() ? HostType::kFloat32 : result_type("add", types);
+    const HostType type = types.empty() ? HostType::kFloat32 : result_type(BodyOp::add, types);
     std::vector<Value> values;
     for (size_t i = 0; i < part.operands.size(); ++i) {
       values.push_back(found[i] ? *found[i] : node_.constant(part.operands[i].part()->number, type));
@@ -80,7 +80,7 @@ void widen(std::vector<int64_t>& size, const Element& element) {
     widen(size, operand);
   }
   const std::vector<int64_t>& other = part.tensor.size;
-  if (part.op != "load") {
+  if (part.op != BodyOp::load) {
     return;
   }
   if (other.size() > size.size()) {
@@ -95,43 +95,55 @@ void widen(std::vector<int64_t>& size, const Element& element) {
 /// Which type a formula has.
 HostType type_of(const Element& element) {
   const Part& part = *element.part();
-  if (part.op == "load") {
+  if (part.op == BodyOp::load) {
     return part.tensor.dtype;
   }
-  if (part.op == "to_dtype") {
+  if (part.op == BodyOp::to_dtype) {
     return part.dtype;
   }
   std::vector<HostType> types;
-  for (size_t i = part.op == "where" ? 1 : 0; i < part.operands.size(); ++i) {
-    if (part.operands[i].part()->op != "constant") {
+  for (size_t i = part.op == BodyOp::where ? 1 : 0; i < part.operands.size(); ++i) {
+    if (part.operands[i].part()->op != BodyOp::constant) {
       types.push_back(type_of(part.operands[i]));
     }
   }
   // A `where` names its condition first, which does not count: any type stands for it.
-  if (part.op == "where") {
+  if (part.op == BodyOp::where) {
     types.insert(types.begin(), HostType::kBool);
   }
-  return part.op == "constant" ? HostType::kFloat32 : result_type(part.op, types);
+  return part.op == BodyOp::constant ? HostType::kFloat32 : result_type(part.op, types);
 }
 
 }  // namespace
 
 Element::Element(const TensorView& tensor)
-    : part_(std::make_shared<const Part>(Part{.op = "load", .tensor = tensor})) {}
+    : part_(std::make_shared<const Part>(Part{.op = BodyOp::load, .tensor = tensor})) {}
 Element::Element(double number)
-    : part_(std::make_shared<const Part>(Part{.op = "constant", .number = number})) {}
+    : part_(std::make_shared<const Part>(Part{.op = BodyOp::constant, .number = number})) {}
 
 Element call(std::string_view op, std::vector<Element> operands, Attributes attributes) {
-  return made({.op = std::string(op), .operands = std::move(operands), .attributes = std::move(attributes)});
+  return made({.op = body_op(op), .operands = std::move(operands), .attributes = std::move(attributes)});
 }
 Element cast(const Element& x, HostType dtype) {
-  return made({.op = "to_dtype", .operands = {x}, .dtype = dtype});
+  return made({.op = BodyOp::to_dtype, .operands = {x}, .dtype = dtype});
 }
 Element where(const Element& condition, const Element& x, const Element& y) {
   return call("where", {condition, x, y});
 }
 Element equal(const Element& x, const Element& y) {
   return call("eq", {x, y});
+}
+Element different(const Element& x, const Element& y) {
+  return call("ne", {x, y});
+}
+Element operator&&(const Element& x, const Element& y) {
+  return call("logical_and", {x, y});
+}
+Element operator||(const Element& x, const Element& y) {
+  return call("logical_or", {x, y});
+}
+Element operator!(const Element& x) {
+  return call("logical_not", {x});
 }
 Element operator+(const Element& x, const Element& y) {
   return call("add", {x, y});

@@ -33,6 +33,11 @@ Element call(std::string_view op, std::vector<Element> operands, Attributes attr
 Element cast(const Element& x, HostType dtype);
 Element where(const Element& condition, const Element& x, const Element& y);
 Element equal(const Element& x, const Element& y);
+Element different(const Element& x, const Element& y);
+// Of truth values.
+Element operator&&(const Element& x, const Element& y);
+Element operator||(const Element& x, const Element& y);
+Element operator!(const Element& x);
 Element operator+(const Element& x, const Element& y);
 Element operator-(const Element& x, const Element& y);
 Element operator*(const Element& x, const Element& y);

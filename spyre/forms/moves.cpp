@@ -37,24 +37,6 @@ Status concatenate(Builder& builder, Arguments args, std::string_view /*op*/) {
   return Status();
 }
 
-namespace {
-
-/// Tensors beside one another along a dimension of `target`, which they fill. Those without elements are passed over.
-void join(Builder& builder, const TensorView& target, size_t dim, std::span<const TensorView> parts) {
-  int64_t start = 0;
-  for (const TensorView& part : parts) {
-    if (element_count(part) > 0) {
-      NodeBuilder node = builder.node(target, part.size);
-      std::vector<Expr> position = node.loops(0, target.size.size());
-      position[dim] = position[dim] + Expr::constant(start);
-      node.store(node.load(part), position);
-    }
-    start += part.size[dim];
-  }
-}
-
-}  // namespace
-
 Status roll(Builder& builder, Arguments args, std::string_view /*op*/) {
   TensorView x = tensor(args[0]);
   SPYRE_TRY(arithmetic_type(x.dtype));
@@ -336,9 +318,12 @@ Status index_copy(Builder& builder, Arguments args, std::string_view /*op*/) {
   return Status();
 }
 
-Status index_put(Builder& builder, Arguments args, std::string_view /*op*/) {
+Status index_put(Builder& builder, Arguments args, std::string_view op) {
   const TensorView& x = tensor(args[0]);
   SPYRE_TRY(arithmetic_type(x.dtype));
+  if (flag(args[3]) && !is_number(args[2])) {
+    return index_put_sum(builder, args, op);
+  }
   SPYRE_ASSIGN_OR_RETURN(const OneIndex index, one_index(x, args[1]));
   if (flag(args[3])) {
     return refuse("an index that adds up what it meets twice");

@@ -147,7 +147,7 @@ Result<Rows> rows_of(const TensorView& x, size_t inner) {
   return Rows(x, std::move(folded));
 }
 
-/// Norms take their statistics in float32, as decompositions.py does: in 16 bits means and squares of ordinary rows
+/// Norms take their statistics in float32: in 16 bits means and squares of ordinary rows
 /// cancel, overflow or vanish.
 struct Norm {
   Builder& builder;

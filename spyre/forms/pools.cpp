@@ -7,7 +7,9 @@
 
 #include <algorithm>
 
+#include "spyre/forms/columns.h"
 #include "spyre/forms/forms.h"
+#include "spyre/forms/windows.h"
 
 namespace spyre::forms {
 namespace {
@@ -98,6 +100,141 @@ Status average_pool(Builder& builder, Arguments args, std::string_view /*op*/) {
   }
   const double count = is_none(args[6]) ? static_cast<double>(window.places().size()) : number(args[6]);
   node.store(node.op("truediv", {*sum, node.constant(count, node.dtype(*sum))}));
+  return Status();
+}
+
+namespace {
+
+constexpr int64_t kTapsAtMost = 1024;
+
+/// The largest pixel of every window. Windows are taken apart as those of convolutions are: by place in the window an
+/// image of the pixels seen there. The largest of them goes along from image to image, with the place it came from in
+/// 16 bits; positions in the input are counted in 32.
+struct MaximumPool {
+  Sweep sweep;
+  PerAxis image{}, extents{};
+
+  /// How many pixels there are before and behind the image that some window sees.
+  Around around() const {
+    Around found;
+    for (size_t d = 0; d < found.size(); ++d) {
+      const int64_t end = (extents[d] - 1) * sweep.stride[d] + sweep.dilation[d] * (sweep.window[d] - 1) + 1;
+      found[d] = {sweep.padding[d], end - image[d] - sweep.padding[d]};
+    }
+    return found;
+  }
+
+  /// By window the row or the column of the input where it begins, [height, width].
+  TensorView starts(Builder& builder, size_t d) const {
+    const TensorView numbers = builder.local({extents[0], extents[1]}, HostType::kFloat16);
+    NodeBuilder node = builder.node(numbers, numbers.size);
+    node.store(node.index(node.loop(d), HostType::kFloat16));
+    const Element wide = cast(numbers, HostType::kFloat32);
+    return compute(builder,
+                   wide * static_cast<double>(sweep.stride[d]) - static_cast<double>(sweep.padding[d]));
+  }
+};
+
+/// (size, stride, padding, dilation, ceil_mode) from `first` on.
+Result<MaximumPool> maximum_pool_of(const TensorView& x, Arguments args, size_t first) {
+  const size_t rank = x.size.size();
+  if (!is_float(x.dtype) || (rank != 3 && rank != 4) || element_count(x) == 0) {
+    return refuse("a pool of other tensors than images");
+  }
+  SPYRE_TRY(arithmetic_type(x.dtype));
+  MaximumPool pool;
+  Sweep& sweep = pool.sweep;
+  SPYRE_ASSIGN_OR_RETURN(sweep.window, pair_of(args[first], {0, 0}));
+  SPYRE_ASSIGN_OR_RETURN(sweep.stride, pair_of(args[first + 1], sweep.window));
+  SPYRE_ASSIGN_OR_RETURN(sweep.padding, pair_of(args[first + 2], {0, 0}));
+  SPYRE_ASSIGN_OR_RETURN(sweep.dilation, pair_of(args[first + 3], {1, 1}));
+  pool.image = {x.size[rank - 2], x.size[rank - 1]};
+  const bool ceil_mode = flag(args[first + 4]);
+  for (size_t d = 0; d < pool.image.size(); ++d) {
+    const int64_t n = pool.image[d], s = sweep.stride[d], p = sweep.padding[d];
+    const int64_t reach = sweep.dilation[d] * (sweep.window[d] - 1), room = n + 2 * p - reach - 1;
+    if (sweep.window[d] < 1 || s < 1 || sweep.dilation[d] < 1 || room < 0 ||
+        std::max({n, room / s + 2, reach}) > kExactIn16Bits) {
+      return refuse("a window that cannot be counted in 16 bits, or sees nothing");
+    }
+    pool.extents[d] = (ceil_mode ? room + s - 1 : room) / s + 1;
+    if (ceil_mode && (pool.extents[d] - 1) * s >= n + p) {  // none begins behind the image
+      --pool.extents[d];
+    }
+  }
+  if (element_count(sweep.window) > kTapsAtMost) {
+    return refuse("a window of more pixels than are looked at one by one");
+  }
+  return pool;
+}
+
+TensorView with_batch(const TensorView& x) {
+  return x.size.size() == 3 ? unsqueeze(x, 0) : x;
+}
+
+}  // namespace
+
+Status maximum_pool(Builder& builder, Arguments args, std::string_view /*op*/) {
+  const TensorView& x = tensor(args[0]);
+  SPYRE_ASSIGN_OR_RETURN(const MaximumPool pool, maximum_pool_of(x, args, 1));
+  if (builder.result(0).size.size() != x.size.size() || builder.result(1).size != builder.result(0).size) {
+    return refuse("a pool into other dimensions");
+  }
+  // What no number is smaller than stands around the image.
+  const TensorView image = padded_image(builder, channels_last(with_batch(x)), pool.around(),
+                                        pool.sweep.stride, lowest_of(x.dtype));
+  const std::vector<TensorView> taps = taps_of(builder, image, pool.sweep, pool.extents);
+  const std::vector<PerAxis> places = pool.sweep.places();
+  TensorView best = taps[0];
+  std::array<TensorView, 2> at;
+  for (TensorView& coordinate : at) {
+    coordinate = builder.local(best.size, x.dtype);
+    fill(builder, coordinate, cast(0.0, x.dtype));
+  }
+  for (size_t i = 1; i < taps.size(); ++i) {
+    const TensorView larger = compute(builder, Element(taps[i]) > best);
+    for (size_t d = 0; d < at.size(); ++d) {
+      at[d] = compute(builder, where(larger, static_cast<double>(places[i][d]), at[d]));
+    }
+    best = compute(builder, call("maximum", {best, taps[i]}));
+  }
+  fill(builder, with_batch(builder.result(0)), channels_first(best));
+  std::array<TensorView, 2> position;
+  for (size_t d = 0; d < at.size(); ++d) {
+    const TensorView inside = in_rows(builder, channels_first(at[d]));
+    position[d] = compute(builder, cast(inside, HostType::kFloat32) + pool.starts(builder, d));
+  }
+  const Element row = Element(position[0]) * static_cast<double>(pool.image[1]);
+  fill(builder, with_batch(builder.result(1)), row + position[1]);
+  return Status();
+}
+
+Status maximum_pool_backward(Builder& builder, Arguments args, std::string_view /*op*/) {
+  const TensorView& x = tensor(args[1]);
+  SPYRE_ASSIGN_OR_RETURN(const MaximumPool pool, maximum_pool_of(x, args, 2));
+  const TensorView &indices = tensor(args[7]), &gradient = tensor(args[0]);
+  if (builder.result().size != x.size || gradient.size != indices.size ||
+      gradient.size.size() != x.size.size()) {
+    return refuse("a pool into other dimensions");
+  }
+  const Sweep& sweep = pool.sweep;
+  const auto width = static_cast<double>(pool.image[1]);
+  const Element corner = Element(pool.starts(builder, 0)) * width + pool.starts(builder, 1);
+  const TensorView first = compute(builder, cast(corner, HostType::kInt64));
+  std::optional<TensorView> sum;
+  for (const PerAxis& place : sweep.places()) {
+    const auto offset = static_cast<double>(place[0] * pool.image[1] + place[1]);
+    const TensorView meant = compute(builder, equal(with_batch(indices), Element(first) + offset));
+    const TensorView own = compute(builder, where(meant, with_batch(gradient), 0.0));
+    Around around;
+    for (size_t d = 0; d < around.size(); ++d) {
+      const int64_t start = place[d] - sweep.padding[d];
+      around[d] = {start, pool.image[d] - (pool.extents[d] - 1) * sweep.stride[d] - 1 - start};
+    }
+    const TensorView part = padded_image(builder, spread(builder, channels_last(own), sweep.stride), around);
+    sum = sum ? compute(builder, Element(*sum) + part) : part;
+  }
+  fill(builder, with_batch(builder.result()), channels_first(*sum));
   return Status();
 }
 

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "spyre/forms/forms.h"
+#include "spyre/forms/steps.h"
 
 namespace spyre::forms {
 namespace {
@@ -56,6 +59,19 @@ Status check(const TensorView& a, const TensorView& b, size_t rank_of_a, size_t 
 
 }  // namespace
 
+TensorView product(Builder& builder, const TensorView& a, const TensorView& b, HostType dtype) {
+  const size_t rank = a.size.size();
+  std::vector<int64_t> size = a.size;
+  size[rank - 1] = b.size[rank - 1];
+  for (size_t d = 0; d + 2 < rank; ++d) {
+    size[d] = std::max(a.size[d], b.size[d]);
+  }
+  const TensorView products = builder.local(std::move(size), dtype);
+  NodeBuilder node = builder.node(products, products.size, {a.size.back()});
+  node.store(product(builder, node, a, b, dtype));
+  return products;
+}
+
 Status matmul(Builder& builder, Arguments args, std::string_view /*op*/) {
   const TensorView &a = tensor(args[0]), &b = tensor(args[1]);
   const size_t rank = builder.result().size.size();
@@ -100,6 +116,71 @@ Status matrix_vector(Builder& builder, Arguments args, std::string_view /*op*/) 
   const Expr k = node.loop(node.output_loops());
   const Value row = node.load(a, a.size.size() == 1 ? std::vector{k} : std::vector{node.loop(0), k});
   node.store(sum_of_products(builder, node, row, node.load(x, {k}), node.dtype(row)));
+  return Status();
+}
+
+namespace {
+
+// Rows are taken so many at a time that all their products fit, and that their numbers are exact in 16 bits.
+constexpr int64_t kRowsAtOnce = 1024;
+constexpr int64_t kProductsAtOnce = int64_t{1} << 26;
+
+/// [groups, count]: whether row `first + i` is in a group, the number of groups that end before it.
+TensorView members(Builder& builder, const TensorView& ends, int64_t first, int64_t count) {
+  constexpr HostType kHalves = HostType::kFloat16;
+  const Element from_first = cast(ends, HostType::kFloat32) - static_cast<double>(first);
+  const Element inside = call("clamp", {from_first}, {{"min", 0.0}, {"max", static_cast<double>(count)}});
+  const TensorView end = unsqueeze(compute(builder, cast(inside, kHalves)), 1);
+  const TensorView rows = counting(builder, count, kHalves);
+  const TensorView before = compute(builder, cast(Element(end) <= rows, kHalves));
+  const TensorView group = fold(builder, "sum", before, {true, false}, /*keepdim=*/false);
+  return compute(builder, equal(unsqueeze(counting(builder, ends.size[0], kHalves), 1), group));
+}
+
+/// [M, S] times [S, N], a sum for each group of S: [groups, M, N].
+void grouped_sums(Builder& builder, const TensorView& x, const TensorView& y, const TensorView& ends) {
+  const int64_t length = x.size[1];
+  std::optional<Element> sum;
+  for (int64_t first = 0; first < length; first += kRowsAtOnce) {
+    const int64_t count = std::min(kRowsAtOnce, length - first);
+    const TensorView mine = unsqueeze(members(builder, ends, first, count), 1);
+    const TensorView own = compute(builder, where(mine, narrow(x, 1, first, count), 0.0));
+    const TensorView part = product(builder, own, unsqueeze(narrow(y, 0, first, count), 0), x.dtype);
+    sum = sum ? Element(compute(builder, *sum + part)) : Element(part);
+  }
+  fill(builder, 0, *sum);
+}
+
+}  // namespace
+
+/// The sizes of groups are values, and the shapes of kernels are not: every row is multiplied with the matrices of all
+/// groups, and its own product is chosen. What is behind the last group is zero.
+Status grouped_product(Builder& builder, Arguments args, std::string_view /*op*/) {
+  const TensorView &x = tensor(args[0]), &weight = tensor(args[1]), &ends = tensor(args[2]);
+  const size_t rank = weight.size.size();
+  if (!is_none(args[3]) || x.dtype != weight.dtype || builder.result().dtype != x.dtype) {
+    return refuse("a product of groups with a bias, or as another type");
+  }
+  SPYRE_TRY(check(x, weight, 2, rank == 3 ? 3 : 2));
+  if (!is_float(x.dtype) || element_count(x) == 0 || element_count(weight) == 0 || ends.size.size() != 1 ||
+      !is_integer(ends.dtype) || x.size[1] != weight.size[rank - 2]) {
+    return refuse("a product of groups that are not rows");
+  }
+  if (rank == 2) {
+    grouped_sums(builder, x, weight, ends);
+    return Status();
+  }
+  const int64_t groups = weight.size[0], length = x.size[0];
+  const int64_t fitting = kProductsAtOnce / (groups * weight.size[2]);
+  const int64_t step = std::max<int64_t>(64, std::min(kRowsAtOnce, fitting));
+  for (int64_t first = 0; first < length; first += step) {
+    const int64_t count = std::min(step, length - first);
+    const TensorView rows = expand(builder, narrow(x, 0, first, count), {groups, count, x.size[1]});
+    const TensorView mine = unsqueeze(members(builder, ends, first, count), 2);
+    const TensorView own = compute(builder, where(mine, product(builder, rows, weight, x.dtype), 0.0));
+    fold_into(builder, narrow(builder.result(), 0, first, count), "sum", own, {true, false, false},
+              /*keepdim=*/false);
+  }
   return Status();
 }
 

@@ -143,19 +143,25 @@ Status position_of_all(Builder& builder, const TensorView& x, std::string_view o
 TensorView fold(Builder& builder, std::string_view op, const TensorView& x, const std::vector<bool>& folded,
                 bool keepdim) {
   const Fold shape(x, folded, keepdim);
-  const TensorView target = builder.local(shape.extents, result_type("reduce." + std::string(op), {x.dtype}));
+  const TensorView target =
+      builder.local(shape.extents, result_type(body_op("reduce." + std::string(op)), {x.dtype}));
   if (const Status done = fold_into(builder, target, x, shape, op); !done.ok()) {
     builder.fail(done.error().message);
   }
   return target;
 }
 
-void fold_result(Builder& builder, size_t result, std::string_view op, const TensorView& x,
-                 const std::vector<bool>& folded, bool keepdim) {
-  const Status done = fold_into(builder, builder.result(result), x, Fold(x, folded, keepdim), op);
+void fold_into(Builder& builder, const TensorView& target, std::string_view op, const TensorView& x,
+               const std::vector<bool>& folded, bool keepdim) {
+  const Status done = fold_into(builder, target, x, Fold(x, folded, keepdim), op);
   if (!done.ok()) {
     builder.fail(done.error().message);
   }
+}
+
+void fold_result(Builder& builder, size_t result, std::string_view op, const TensorView& x,
+                 const std::vector<bool>& folded, bool keepdim) {
+  fold_into(builder, builder.result(result), op, x, folded, keepdim);
 }
 
 Status reduce_dims(Builder& builder, Arguments args, std::string_view op) {

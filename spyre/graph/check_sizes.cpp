@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "spyre/graph/device_graph.h"
 #include "spyre/graph/graph.h"
 
 namespace spyre {
@@ -30,7 +31,7 @@ class BoundedCount {
   int64_t count_;
 };
 
-Status check_buffer(const Graph& graph, const Buffer& buffer) {
+Status check_buffer(const GraphBuffers& graph, const Buffer& buffer) {
   const auto refuse = [&](std::string_view why) {
     return Error(ErrorKind::kInvalidArgument,
                  fmt::format("graph '{}': buffer '{}' {}", graph.name, buffer.name, why));
@@ -74,17 +75,19 @@ std::optional<int64_t> magnitude(const Expr& index, const std::vector<Loop>& loo
   return most.count();
 }
 
-// Whoever touches a buffer first asks for it.
-Error about_first_user(Error error, const Graph& graph, BufferId id) {
-  for (const Node& node : graph.nodes) {
-    const bool reads = std::any_of(node.body.begin(), node.body.end(),
-                                   [&](const Instruction& i) { return i.is_load() && i.buffer == id; });
-    if (reads || node.target == id) return std::move(error).about(origin_of(node));
-  }
-  return error;
+bool touches(const Node& node, BufferId id) {
+  return node.target == id || std::any_of(node.body.begin(), node.body.end(), [&](const Instruction& i) {
+           return i.is_load() && i.buffer == id;
+         });
 }
 
-Status check_view(const Graph& graph, const Node& node, const TensorView& view) {
+bool touches(const DeviceNode& node, BufferId id) {
+  bool found = false;
+  for_each_access(node.op, [&](const Access& access) { found = found || access.buffer == id; });
+  return found;
+}
+
+Status check_view(const GraphBuffers& graph, const Node& node, const TensorView& view) {
   const auto refuse = [&](std::string_view why) {
     const std::string& name = graph.buffers[static_cast<size_t>(view.buffer)].name;
     return Error(ErrorKind::kInvalidArgument,
@@ -103,7 +106,7 @@ Status check_view(const Graph& graph, const Node& node, const TensorView& view) 
   return Status();
 }
 
-Status check_call(const Graph& graph, const Node& node) {
+Status check_call(const GraphBuffers& graph, const Node& node) {
   for (const TensorView& view : operands_of(*node.call)) SPYRE_TRY(check_view(graph, node, view));
   for (const TensorView& view : node.call->results) {
     if (view.buffer >= 0) SPYRE_TRY(check_view(graph, node, view));
@@ -122,8 +125,9 @@ Status check_call(const Graph& graph, const Node& node) {
   return Status();
 }
 
-Status check_node(const Graph& graph, const Node& node) {
-  if (node.call) return check_call(graph, node);
+// The head of a node, and every index that its body has besides that of the store.
+Status check_loops(const GraphBuffers& graph, const NodeHead& node, const Expr& store,
+                   const std::vector<const Expr*>& indices) {
   const auto refuse = [&](std::string_view what) {
     return Error(ErrorKind::kInvalidArgument, fmt::format("graph '{}', node '{}': has more than {} {}",
                                                           graph.name, node.name, kMostElements, what))
@@ -139,22 +143,49 @@ Status check_node(const Graph& graph, const Node& node) {
           .about(origin_of(node));
     }
   }
-  if (!magnitude(node.target_index, node.loops)) return refuse("elements to choose from in its store");
-  for (const Instruction& instruction : node.body) {
-    if (!magnitude(instruction.index, node.loops)) return refuse("values of an index");
+  if (!magnitude(store, node.loops)) return refuse("elements to choose from in its store");
+  for (const Expr* index : indices) {
+    if (!magnitude(*index, node.loops)) return refuse("values of an index");
   }
+  return Status();
+}
+
+Status check_node(const GraphBuffers& graph, const Node& node) {
+  if (node.call) return check_call(graph, node);
+  std::vector<const Expr*> indices;
+  for (const Instruction& instruction : node.body) indices.push_back(&instruction.index);
+  return check_loops(graph, node, node.target_index, indices);
+}
+
+Status check_node(const GraphBuffers& graph, const DeviceNode& node) {
+  std::vector<const Expr*> indices;
+  for_each_read(node.op, [&](const Access& access) { indices.push_back(&access.index); });
+  return check_loops(graph, node, node.op.output.index, indices);
+}
+
+template <class Nodes>
+Status check_all(const GraphBuffers& graph, const Nodes& nodes) {
+  for (size_t id = 0; id < graph.buffers.size(); ++id) {
+    const Status fits = check_buffer(graph, graph.buffers[id]);
+    if (fits.ok()) continue;
+    // Whoever touches a buffer first asks for it.
+    for (const auto& node : nodes) {
+      if (touches(node, static_cast<BufferId>(id))) return Error(fits.error()).about(origin_of(node));
+    }
+    return fits;
+  }
+  for (const auto& node : nodes) SPYRE_TRY(check_node(graph, node));
   return Status();
 }
 
 }  // namespace
 
 Status check_sizes(const Graph& graph) {
-  for (size_t id = 0; id < graph.buffers.size(); ++id) {
-    const Status fits = check_buffer(graph, graph.buffers[id]);
-    if (!fits.ok()) return about_first_user(fits.error(), graph, static_cast<BufferId>(id));
-  }
-  for (const Node& node : graph.nodes) SPYRE_TRY(check_node(graph, node));
-  return Status();
+  return check_all(graph, graph.nodes);
+}
+
+Status check_sizes(const DeviceGraph& graph) {
+  return check_all(graph, graph.nodes);
 }
 
 }  // namespace spyre

@@ -27,7 +27,7 @@ TEST(CoreMap, AStepOnALoopStandsInTextAndReadsBack) {
       "  }\n"
       "  return y\n"
       "}\n";
-  const Graph graph = parse_graph(text).value();
+  const DeviceGraph graph = parse_device_graph(text).value();
   EXPECT_EQ(graph.nodes[0].loops[0].step, 8);
   EXPECT_EQ(to_text(graph), text);
 }

@@ -23,60 +23,86 @@ int64_t Buffer::reach() const {
   return last + 1;
 }
 
-ErrorNode origin_of(const Node& node) {
+ErrorNode origin_of(const NodeHead& node) {
   return {.name = node.origin.empty() ? node.name : node.origin, .aten = node.aten, .source = node.source};
 }
 
-void make_step_of(const Node& node, Node& step) {
+void make_step_of(const NodeHead& node, NodeHead& step) {
   const ErrorNode origin = origin_of(node);
   step.aten = origin.aten;
   step.source = origin.source;
   step.origin = step.name == origin.name ? "" : origin.name;
 }
 
-std::optional<BufferId> Graph::find(std::string_view buffer_name) const {
+std::optional<BufferId> GraphBuffers::find(std::string_view buffer_name) const {
   for (size_t i = 0; i < buffers.size(); ++i) {
     if (buffers[i].name == buffer_name) return static_cast<BufferId>(i);
   }
   return std::nullopt;
 }
 
-BufferId Graph::add_buffer(Buffer buffer) {
+BufferId GraphBuffers::add_buffer(Buffer buffer) {
   const std::string wanted = buffer.name;
   for (int number = 1; find(buffer.name); ++number) buffer.name = fmt::format("{}_{}", wanted, number);
   buffers.push_back(std::move(buffer));
   return static_cast<BufferId>(buffers.size()) - 1;
 }
 
-bool Graph::is_result(BufferId id) const {
+bool GraphBuffers::is_result(BufferId id) const {
   return std::find(results.begin(), results.end(), id) != results.end();
 }
 
-BufferId Graph::owner(BufferId id) const {
+BufferId GraphBuffers::owner(BufferId id) const {
   const BufferId named = buffers[static_cast<size_t>(id)].memory_of;
   return named < 0 ? id : owner(named);
 }
 
-bool Graph::is_given(BufferId id) const {
+bool GraphBuffers::is_given(BufferId id) const {
   return buffers[static_cast<size_t>(owner(id))].is_input;
 }
 
-bool Graph::is_local(BufferId id) const {
+bool GraphBuffers::is_local(BufferId id) const {
   id = owner(id);
   const Buffer& buffer = buffers[static_cast<size_t>(id)];
   return !buffer.is_input && !buffer.fill && !is_result(id);
 }
 
 bool is_product(const Instruction& instruction) {
-  return instruction.op == "reduce.dot" || instruction.op == "reduce.batchmatmul";
+  return instruction.op == BodyOp::dot;
 }
 
-HostType result_type(std::string_view op, const std::vector<HostType>& operands) {
-  static const std::set<std::string_view> kComparisons = {
-      "eq",         "ne",          "lt",          "le",    "gt",    "ge",     "logical_and",
-      "logical_or", "logical_not", "logical_xor", "isnan", "isinf", "signbit"};
-  if (kComparisons.contains(op) || op == "reduce.any" || op == "reduce.all") return HostType::kBool;
-  if (op == "reduce.argmax" || op == "reduce.argmin") return HostType::kInt64;
+namespace {
+
+// Whether a truth value comes out, or the position of an element; else what goes in decides.
+std::optional<HostType> own_type(BodyOp op) {
+  switch (op) {
+    case BodyOp::all:
+    case BodyOp::any:
+    case BodyOp::eq:
+    case BodyOp::ge:
+    case BodyOp::gt:
+    case BodyOp::isinf:
+    case BodyOp::isnan:
+    case BodyOp::le:
+    case BodyOp::logical_and:
+    case BodyOp::logical_not:
+    case BodyOp::logical_or:
+    case BodyOp::logical_xor:
+    case BodyOp::lt:
+    case BodyOp::ne:
+      return HostType::kBool;
+    case BodyOp::argmax:
+    case BodyOp::argmin:
+      return HostType::kInt64;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+HostType result_type(BodyOp op, const std::vector<HostType>& operands) {
+  if (const std::optional<HostType> own = own_type(op)) return *own;
   const auto rank = [](HostType type) {
     switch (type) {
       case HostType::kBool:
@@ -103,7 +129,7 @@ HostType result_type(std::string_view op, const std::vector<HostType>& operands)
   };
   HostType best = HostType::kBool;
   // The condition of a `where` chooses, it does not take part.
-  for (size_t i = op == "where" || op == "where3" ? 1 : 0; i < operands.size(); ++i) {
+  for (size_t i = op == BodyOp::where ? 1 : 0; i < operands.size(); ++i) {
     const bool mixed_halves = rank(operands[i]) == 6 && rank(best) == 6 && operands[i] != best;
     if (mixed_halves) {
       best = HostType::kFloat32;

@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "spyre/base/result.h"
+#include "spyre/graph/body_op.h"
 #include "spyre/graph/call.h"
 #include "spyre/graph/expr.h"
 #include "spyre/layout/device_layout.h"
 #include "spyre/layout/fill.h"
 #include "spyre/layout/host_type.h"
 
-/// The compiler's view of a program: buffers, and loops that fill them.
+/// A program as captured: buffers, and loops that fill them.
 ///
 ///     graph scaled_sum {
 ///       input x : float16[4, 100] stride=[100, 1]
@@ -41,12 +42,12 @@
 ///     call s aten.mean.dim(x, [1], false, none) -> (s) at='model.py:3'
 ///     call t aten.add.Tensor(x : [4] stride=[100], s, 1) -> (t)
 ///
-/// The pass `expand-calls`, first of all, leaves none. Bodies start as Inductor or a form writes them, many instructions
-/// each with its own names. The pass `select-ops` leaves one device operation per node; from then on `DeviceOp` is the
-/// view to use.
+/// The pass `expand-calls`, first of all, leaves none. Bodies are as Inductor or a form writes them, many instructions
+/// each with its own names. The pass `select-ops` makes a device graph of it (device_graph.h), whose nodes are one
+/// operation of the card each; no later pass sees this one.
 ///
-/// Passes decide, and write what they decided here: `Buffer::layout` and `place`, `Loop::split`,
-/// `Node::bundle`.
+/// Both graphs have buffers, loops and origins in common, which are here. Passes decide, and write what they decided into
+/// them: `Buffer::layout` and `place`, `Loop::split`, `NodeHead::bundle`.
 namespace spyre {
 
 /// Where a buffer that is neither input nor result lives.
@@ -102,8 +103,7 @@ Expr row_major(const std::vector<Loop>& loops);
 
 /// One step of a body. Its value is `v<position>`; `operands` are positions of earlier ones.
 struct Instruction {
-  /// load, constant, index, to_dtype, reduce.<kind>, or the name of a pointwise operation.
-  std::string op;
+  BodyOp op = BodyOp::load;
   std::vector<int> operands;
   BufferId buffer = -1;                 ///< load
   Expr index;                           ///< load: element of the buffer; index: the value
@@ -111,38 +111,44 @@ struct Instruction {
   HostType dtype = HostType::kFloat16;  ///< of the value; inferred when text is read
   std::vector<std::pair<std::string, double>> attributes;
 
-  bool is_load() const { return op == "load"; }
-  bool is_reduction() const { return op.starts_with("reduce."); }
+  bool is_load() const { return op == BodyOp::load; }
+  bool is_reduction() const { return is_fold(op); }
 
   friend bool operator==(const Instruction&, const Instruction&) = default;
 };
 
-struct Node {
+/// What stands in front of the body of a node, in either graph.
+struct NodeHead {
   std::string name;
-  /// An operator kept whole: then it has no loops, body, target and result, and the call says what it reads and writes.
-  std::optional<Call> call;
-  std::vector<Loop> loops;  ///< output loops first, then the reduced ones
-  std::vector<Instruction> body;
-  BufferId target = -1;
-  Expr target_index;
-  int result = 0;            ///< position of the stored value
+  std::vector<Loop> loops;   ///< output loops first, then the reduced ones
   std::string aten, source;  ///< where it comes from: operator, file and line
   std::string origin;        ///< of a step that a pass made: the node it is a step of
   std::vector<std::pair<std::string, int64_t>> hints;  ///< wished splits, by loop
   int64_t bundle = 0;                                  ///< which of the graph's bundles runs it, in order
 
-  friend bool operator==(const Node&, const Node&) = default;
+  friend bool operator==(const NodeHead&, const NodeHead&) = default;
 };
 
 /// The node as whoever wrote the graph knows it, for errors: of a step the node it is a step of.
-ErrorNode origin_of(const Node& node);
+ErrorNode origin_of(const NodeHead& node);
 /// Makes `step` one of the steps of a node: it comes from where the node comes from.
-void make_step_of(const Node& node, Node& step);
+void make_step_of(const NodeHead& node, NodeHead& step);
 
-struct Graph {
+struct Node : NodeHead {
+  /// An operator kept whole: then it has no loops, body, target and result, and the call says what it reads and writes.
+  std::optional<Call> call;
+  std::vector<Instruction> body;
+  BufferId target = -1;
+  Expr target_index;
+  int result = 0;  ///< position of the stored value
+
+  friend bool operator==(const Node&, const Node&) = default;
+};
+
+/// What surrounds the nodes of either graph.
+struct GraphBuffers {
   std::string name;
   std::vector<Buffer> buffers;
-  std::vector<Node> nodes;
   std::vector<BufferId> results;
 
   std::optional<BufferId> find(std::string_view buffer_name) const;
@@ -155,6 +161,12 @@ struct Graph {
   bool is_local(BufferId id) const;
   /// Whether its memory is there before the first node runs: an input, or a second name of one.
   bool is_given(BufferId id) const;
+
+  friend bool operator==(const GraphBuffers&, const GraphBuffers&) = default;
+};
+
+struct Graph : GraphBuffers {
+  std::vector<Node> nodes;
 
   friend bool operator==(const Graph&, const Graph&) = default;
 };
@@ -178,7 +190,7 @@ Status check_sizes(const Graph& graph);
 bool is_product(const Instruction& instruction);
 
 /// Which host type an operation gives: PyTorch's promotion of its operands, bool for comparisons.
-HostType result_type(std::string_view op, const std::vector<HostType>& operands);
+HostType result_type(BodyOp op, const std::vector<HostType>& operands);
 
 /// The smallest and largest value of an index over the loops of a node. Index tensors count as zero.
 struct IndexRange {

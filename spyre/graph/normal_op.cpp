@@ -15,7 +15,7 @@ namespace {
 // The rules of one op; operands left out are null.
 class StickRules {
  public:
-  StickRules(const Graph& graph, const NormalOp& op, std::vector<const DeviceAccess*> inputs,
+  StickRules(const GraphBuffers& graph, const NormalOp& op, std::vector<const DeviceAccess*> inputs,
              const DeviceAccess* output, std::span<const DeviceLayout* const> layouts)
       : graph_(graph), op_(op), inputs_(std::move(inputs)), output_(output), layouts_(layouts) {}
 
@@ -24,9 +24,8 @@ class StickRules {
     SPYRE_TRY(leaves_no_gap());
     if (op_.op.is_matmul()) return matmul();
     if (op_.op.reduces) return reduction();
-    const OpInfo* info = find_op(op_.op.op);
-    if (info != nullptr && info->family == OpFamily::kConversion) SPYRE_TRY(conversion());
-    if (op_.op.op == "identity" && copies_into_other_stick()) return restickify();
+    if (info_of(op_.op.op).family == OpFamily::kConversion) SPYRE_TRY(conversion());
+    if (op_.op.op == OpId::identity && copies_into_other_stick()) return restickify();
     if (!op_.op.indices.empty()) SPYRE_TRY(moves_rows());
     return pointwise();
   }
@@ -134,8 +133,7 @@ class StickRules {
   }
 
   Status pointwise() const {
-    const bool converts =
-        find_op(op_.op.op) != nullptr && find_op(op_.op.op)->family == OpFamily::kConversion;
+    const bool converts = info_of(op_.op.op).family == OpFamily::kConversion;
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const DeviceAccess* input = inputs_[i];
       if (input == nullptr || output_ == nullptr) continue;
@@ -151,8 +149,8 @@ class StickRules {
 
   // Single elements convert by whole 16-bit sticks: the 32-bit side needs a pair of sticks for each.
   Status single_conversion() const {
-    if (op_.op.op != "dl16tofp32" && op_.op.op != "fp32todl16") return Status();
-    const bool widens = op_.op.op == "dl16tofp32";
+    if (op_.op.op != OpId::dl16tofp32 && op_.op.op != OpId::fp32todl16) return Status();
+    const bool widens = op_.op.op == OpId::dl16tofp32;
     return spare_dim(widens ? *output_ : *inputs_[0], 2, /*written=*/widens) != nullptr
                ? Status()
                : Status(unsupported("a single 32-bit element needs a pair of sticks"));
@@ -180,8 +178,7 @@ class StickRules {
   Status conversion() const {
     if (inputs_[0] == nullptr || output_ == nullptr) return Status();
     if (inputs_[0]->lane < 0) return single_conversion();
-    const std::string& name = op_.op.op;
-    const bool widening = name == "dl16tofp32", narrowing = name == "fp32todl16";
+    const bool widening = op_.op.op == OpId::dl16tofp32, narrowing = op_.op.op == OpId::fp32todl16;
     if (widening || narrowing) SPYRE_TRY(holds_pairs(widening ? *output_ : *inputs_[0]));
     const ElementArrangement from = input_layout(0)->element_arrangement,
                              to = output_layout()->element_arrangement;
@@ -201,9 +198,9 @@ class StickRules {
     if (ragged && input_layout(0)->element_arrangement != ElementArrangement::STANDARD) {
       return unsupported("folding part of a stick needs the standard order");
     }
-    const OpInfo* info = find_op(op_.op.op);
-    const bool stick_only = info != nullptr && info->family == OpFamily::kLayerNorm;
-    if (along_stick && info != nullptr && info->family == OpFamily::kReduction && !info->stick_variant) {
+    const OpInfo& info = info_of(op_.op.op);
+    const bool stick_only = info.family == OpFamily::kLayerNorm;
+    if (along_stick && info.family == OpFamily::kReduction && !info.stick_variant) {
       return unsupported("cannot fold along the stick");
     }
     if (stick_only && !along_stick) return unsupported("folds along the stick only");
@@ -338,7 +335,7 @@ class StickRules {
     return has_room ? Status() : Status(unsupported("needs a dimension for the unused lanes"));
   }
 
-  const Graph& graph_;
+  const GraphBuffers& graph_;
   const NormalOp& op_;
   std::vector<const DeviceAccess*> inputs_;
   const DeviceAccess* output_;
@@ -360,16 +357,16 @@ const AccessDim* spare_dim(const DeviceAccess& access, int64_t size, bool writte
 }
 
 bool is_restickify(const NormalOp& op) {
-  if (op.op.op != "identity" || op.input(0).lane == op.output().lane) return false;
+  if (op.op.op != OpId::identity || op.input(0).lane == op.output().lane) return false;
   const int in = op.input(0).lane, out = op.output().lane;
   return (in >= 0 && op.output().uses(in)) || (out >= 0 && op.input(0).uses(out));
 }
 
 namespace {
 
-Result<NormalOp> normalized(const Graph& graph, const Node& node,
+Result<NormalOp> normalized(const GraphBuffers& graph, const DeviceNode& node,
                             std::span<const DeviceLayout* const> layouts) {
-  NormalOp normal{.op = device_op(node)};
+  NormalOp normal{.op = node.op};
   std::vector<const Expr*> indices;
   for (const auto& [name, access] : normal.op.indices) indices.push_back(&access.index);
   for (const Access& access : normal.op.inputs) indices.push_back(&access.index);
@@ -399,25 +396,26 @@ Result<NormalOp> normalized(const Graph& graph, const Node& node,
 
 }  // namespace
 
-Result<NormalOp> normalize_op(const Graph& graph, const Node& node,
+Result<NormalOp> normalize_op(const GraphBuffers& graph, const DeviceNode& node,
                               std::span<const DeviceLayout* const> layouts) {
   Result<NormalOp> normal = normalized(graph, node, layouts);
   if (normal.ok()) return normal;
   return Error(normal.error()).about(origin_of(node));
 }
 
-std::vector<const DeviceLayout*> operand_layouts(const Graph& graph, const Node& node) {
+std::vector<const DeviceLayout*> operand_layouts(const GraphBuffers& graph, const DeviceNode& node) {
   std::vector<const DeviceLayout*> layouts;
   const auto layout = [&](const Access& access) {
     const auto& chosen = graph.buffers[static_cast<size_t>(access.buffer)].layout;
     SPYRE_CHECK(chosen.has_value(), "layouts are assigned");
     return &*chosen;
   };
-  const DeviceOp op = device_op(node);
-  for (const auto& [name, access] : op.indices) layouts.push_back(layout(access));
-  for (const Access& access : op.inputs) layouts.push_back(layout(access));
-  layouts.push_back(layout(op.output));
+  for_each_access(node.op, [&](const Access& access) { layouts.push_back(layout(access)); });
   return layouts;
+}
+
+Result<NormalOp> normal_form(const GraphBuffers& graph, const DeviceNode& node) {
+  return normalize_op(graph, node, operand_layouts(graph, node));
 }
 
 }  // namespace spyre

@@ -5,7 +5,7 @@
 
 #include "spyre/base/result.h"
 #include "spyre/graph/device_access.h"
-#include "spyre/graph/device_op.h"
+#include "spyre/graph/device_graph.h"
 
 namespace spyre {
 
@@ -38,10 +38,14 @@ bool is_restickify(const NormalOp& op);
 ///  - reductions: along another dimension the stick stays, along the stick one element per stick comes out;
 ///  - matmul: the left operand's stick is k, the right one's and the output's are n;
 ///  - element arrangements agree wherever there is a stick to arrange.
-Result<NormalOp> normalize_op(const Graph& graph, const Node& node,
+Result<NormalOp> normalize_op(const GraphBuffers& graph, const DeviceNode& node,
                               std::span<const DeviceLayout* const> layouts);
 
+/// The normal form of a node whose layouts are decided; every pass after assign-layouts asks for it here. It is cheap (all
+/// nodes of a model's layer together take a thousandth of its compilation), so nobody keeps one that could grow old.
+Result<NormalOp> normal_form(const GraphBuffers& graph, const DeviceNode& node);
+
 /// The layouts of a node's operands in the order of NormalOp. Needs assigned layouts.
-std::vector<const DeviceLayout*> operand_layouts(const Graph& graph, const Node& node);
+std::vector<const DeviceLayout*> operand_layouts(const GraphBuffers& graph, const DeviceNode& node);
 
 }  // namespace spyre

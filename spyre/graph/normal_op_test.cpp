@@ -11,17 +11,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 /// The last node of a graph, with the layouts of its buffers; those without one are left out.
-Result<NormalOp> judged(const Graph& graph) {
-  const Node& node = graph.nodes.back();
-  const DeviceOp op = device_op(node);
+Result<NormalOp> judged(const DeviceGraph& graph) {
+  const DeviceNode& node = graph.nodes.back();
   std::vector<const DeviceLayout*> layouts;
-  const auto add = [&](const Access& access) {
+  for_each_access(node.op, [&](const Access& access) {
     const auto& layout = graph.buffers[static_cast<size_t>(access.buffer)].layout;
     layouts.push_back(layout ? &*layout : nullptr);
-  };
-  for (const auto& [name, access] : op.indices) add(access);
-  for (const Access& access : op.inputs) add(access);
-  add(op.output);
+  });
   return normalize_op(graph, node, layouts);
 }
 
@@ -34,16 +30,17 @@ std::vector<std::string> coordinates(const NormalOp& op, size_t operand) {
 
 constexpr std::string_view kRows = "layout=([2, 4, 64], [64, 128, 1], SEN169_FP16, STANDARD)";
 
-Graph added(const std::string& row_layout) {
-  return parse_graph("graph g { input x : float16[4, 128] " + std::string(kRows) + " input r : float16[4] " +
-                     row_layout + " buffer y : float16[4, 128] " + std::string(kRows) +
-                     " node y (a: 4, b: 128) { v0 = load x[128*a + b] v1 = load r[a] v2 = add v0 v1 "
-                     "store y[128*a + b] v2 } return y }")
+DeviceGraph added(const std::string& row_layout) {
+  return parse_device_graph("graph g { input x : float16[4, 128] " + std::string(kRows) +
+                            " input r : float16[4] " + row_layout + " buffer y : float16[4, 128] " +
+                            std::string(kRows) +
+                            " node y (a: 4, b: 128) { v0 = load x[128*a + b] v1 = load r[a] v2 = add v0 v1 "
+                            "store y[128*a + b] v2 } return y }")
       .value();
 }
 
 TEST(NormalOp, OneElementPerStickIsAddedToWholeRows) {
-  const Graph graph = added("layout=([4, 64], [1, -1], SEN169_FP16, STANDARD)");
+  const DeviceGraph graph = added("layout=([4, 64], [1, -1], SEN169_FP16, STANDARD)");
   const NormalOp op = judged(graph).value();
   EXPECT_THAT(coordinates(op, 0), ElementsAre("floor(b/64)", "a", "Mod(b, 64)"));
   EXPECT_THAT(coordinates(op, 1), ElementsAre("a", "0"));
@@ -52,10 +49,10 @@ TEST(NormalOp, OneElementPerStickIsAddedToWholeRows) {
 
 TEST(NormalOp, AnOperandWithoutLayoutIsLeftOutOfTheQuestion) {
   // Four numbers in one stick cannot be added to rows; with nothing said about them the others are fine.
-  const Graph packed = added("layout=([1, 64], [64, 1], SEN169_FP16, STANDARD)");
+  const DeviceGraph packed = added("layout=([1, 64], [64, 1], SEN169_FP16, STANDARD)");
   ASSERT_FALSE(judged(packed).ok());
   EXPECT_THAT(judged(packed).error().message, HasSubstr("stick runs along another dimension"));
-  const Graph unknown = added("");
+  const DeviceGraph unknown = added("");
   const Result<NormalOp> open = judged(unknown);
   ASSERT_TRUE(open.ok());
   EXPECT_EQ(open.value().access.operands.size(), 2U);
@@ -63,7 +60,7 @@ TEST(NormalOp, AnOperandWithoutLayoutIsLeftOutOfTheQuestion) {
 
 TEST(NormalOp, ACopyIntoAnotherStickIsARestickify) {
   const auto copied = [](const std::string& to) {
-    return parse_graph(
+    return parse_device_graph(
                "graph g { input x : float16[64, 128] layout=([2, 64, 64], [64, 128, 1], SEN169_FP16, "
                "STANDARD) "
                "buffer y : float16[64, 128] layout=(" +
@@ -72,7 +69,8 @@ TEST(NormalOp, ACopyIntoAnotherStickIsARestickify) {
                "node y (a: 64, b: 128) { v0 = load x[128*a + b] store y[128*a + b] v0 } return y }")
         .value();
   };
-  const Graph same = copied("[64, 2, 64], [128, 64, 1]"), other = copied("[1, 128, 64], [8192, 1, 128]");
+  const DeviceGraph same = copied("[64, 2, 64], [128, 64, 1]"),
+                    other = copied("[1, 128, 64], [8192, 1, 128]");
   EXPECT_FALSE(is_restickify(judged(same).value()));
   const NormalOp turned = judged(other).value();
   EXPECT_TRUE(is_restickify(turned));
@@ -81,8 +79,8 @@ TEST(NormalOp, ACopyIntoAnotherStickIsARestickify) {
 
 TEST(NormalOp, LoopsAreCutWhereAnOperandNeedsIt) {
   // (64, 4096) as 32 heads of 128: the columns of the flat side are two loops on the other.
-  const Graph graph =
-      parse_graph(
+  const DeviceGraph graph =
+      parse_device_graph(
           "graph g { input x : float16[64, 4096] layout=([64, 64, 64], [64, 4096, 1], SEN169_FP16, "
           "STANDARD) buffer y : float16[32, 64, 128] layout=([64, 2, 32, 64], [128, 64, 8192, 1], "
           "SEN169_FP16, STANDARD) node y (l: 64, c: 4096) { v0 = load x[4096*l + c] "

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "spyre/graph/device_graph.h"
 #include "spyre/graph/graph.h"
 
 namespace spyre {
@@ -20,7 +21,7 @@ std::string layout_text(const DeviceLayout& layout) {
                      to_string(layout.element_arrangement));
 }
 
-std::string buffer_text(const Graph& graph, const Buffer& buffer) {
+std::string buffer_text(const GraphBuffers& graph, const Buffer& buffer) {
   std::string text =
       fmt::format("  {} {} : {}[{}] stride=[{}]", buffer.is_input ? "input" : "buffer", buffer.name,
                   to_string(buffer.dtype), fmt::join(buffer.size, ", "), fmt::join(buffer.stride, ", "));
@@ -55,6 +56,19 @@ std::string loops_text(const std::vector<Loop>& loops) {
   return text;
 }
 
+std::string attributes_text(const std::vector<std::pair<std::string, double>>& attributes) {
+  if (attributes.empty()) return "";
+  std::vector<std::string> entries;
+  for (const auto& [key, value] : attributes)
+    entries.push_back(fmt::format("{}: {}", key, number_text(value)));
+  return fmt::format(" {{{}}}", fmt::join(entries, ", "));
+}
+
+// `buffer[index]`.
+std::string element_text(const GraphBuffers& graph, BufferId buffer, const Expr& index) {
+  return fmt::format("{}[{}]", graph.buffers[static_cast<size_t>(buffer)].name, index.to_string());
+}
+
 // A product says so when its result is wider than its operands.
 bool is_widening_product(const Node& node, const Instruction& instruction) {
   if (!is_product(instruction)) return false;
@@ -64,29 +78,21 @@ bool is_widening_product(const Node& node, const Instruction& instruction) {
   return instruction.dtype != result_type(instruction.op, types);
 }
 
-std::string instruction_text(const Graph& graph, const Node& node, const Instruction& instruction) {
+std::string instruction_text(const GraphBuffers& graph, const Node& node, const Instruction& instruction) {
   if (instruction.is_load()) {
-    return fmt::format("load {}[{}]", graph.buffers[static_cast<size_t>(instruction.buffer)].name,
-                       instruction.index.to_string());
+    return fmt::format("load {}", element_text(graph, instruction.buffer, instruction.index));
   }
-  if (instruction.op == "constant") {
+  if (instruction.op == BodyOp::constant) {
     return fmt::format("constant {} : {}", number_text(instruction.value), to_string(instruction.dtype));
   }
-  if (instruction.op == "index") {
+  if (instruction.op == BodyOp::index) {
     return fmt::format("index {} : {}", instruction.index.to_string(), to_string(instruction.dtype));
   }
-  std::string text = instruction.op;
+  std::string text(to_string(instruction.op));
   for (const int operand : instruction.operands) text += fmt::format(" v{}", operand);
-  if (instruction.op == "to_dtype" || is_widening_product(node, instruction))
+  if (instruction.op == BodyOp::to_dtype || is_widening_product(node, instruction))
     text += fmt::format(" : {}", to_string(instruction.dtype));
-  if (!instruction.attributes.empty()) {
-    std::vector<std::string> entries;
-    for (const auto& [key, value] : instruction.attributes) {
-      entries.push_back(fmt::format("{}: {}", key, number_text(value)));
-    }
-    text += fmt::format(" {{{}}}", fmt::join(entries, ", "));
-  }
-  return text;
+  return text + attributes_text(instruction.attributes);
 }
 
 std::string quoted_text(std::string_view text) {
@@ -99,7 +105,7 @@ std::string quoted_text(std::string_view text) {
 }
 
 // What differs from the buffer's own.
-std::string view_text(const Graph& graph, const TensorView& view) {
+std::string view_text(const GraphBuffers& graph, const TensorView& view) {
   if (view.buffer < 0) return "none";
   const Buffer& buffer = graph.buffers[static_cast<size_t>(view.buffer)];
   std::string text = buffer.name;
@@ -121,7 +127,7 @@ std::string float_text(double value) {
 // One argument of a call.
 class ArgumentText {
  public:
-  explicit ArgumentText(const Graph& graph) : graph_(graph) {}
+  explicit ArgumentText(const GraphBuffers& graph) : graph_(graph) {}
 
   std::string operator()(std::monostate) const { return "none"; }
   std::string operator()(const TensorView& view) const { return view_text(graph_, view); }
@@ -148,10 +154,10 @@ class ArgumentText {
   }
 
  private:
-  const Graph& graph_;
+  const GraphBuffers& graph_;
 };
 
-std::string origin_text(const Node& node) {
+std::string origin_text(const NodeHead& node) {
   std::string text;
   if (!node.aten.empty()) text += " aten=" + quoted_text(node.aten);
   if (!node.source.empty()) text += " at=" + quoted_text(node.source);
@@ -164,7 +170,7 @@ std::string origin_text(const Node& node) {
   return text;
 }
 
-std::string call_text(const Graph& graph, const Node& node) {
+std::string call_text(const GraphBuffers& graph, const Node& node) {
   std::vector<std::string> arguments, results;
   for (const Argument& argument : node.call->arguments) {
     arguments.push_back(std::visit(ArgumentText(graph), argument));
@@ -178,28 +184,72 @@ std::string call_text(const Graph& graph, const Node& node) {
                      fmt::join(results, ", "), settings, origin_text(node));
 }
 
-std::string node_text(const Graph& graph, const Node& node) {
-  if (node.call) return call_text(graph, node);
+std::string head_text(const NodeHead& node) {
   std::string text = fmt::format("  node {} ({}){}", node.name, loops_text(node.loops), origin_text(node));
   if (node.bundle != 0) text += fmt::format(" bundle={}", node.bundle);
-  text += " {\n";
+  return text + " {\n";
+}
+
+std::string store_text(const GraphBuffers& graph, BufferId target, const Expr& index, size_t value) {
+  return fmt::format("    store {} v{}\n  }}\n", element_text(graph, target, index), value);
+}
+
+std::string node_text(const GraphBuffers& graph, const Node& node) {
+  if (node.call) return call_text(graph, node);
+  std::string text = head_text(node);
   for (size_t i = 0; i < node.body.size(); ++i) {
     text += fmt::format("    v{} = {}\n", i, instruction_text(graph, node, node.body[i]));
   }
-  return text + fmt::format("    store {}[{}] v{}\n  }}\n",
-                            graph.buffers[static_cast<size_t>(node.target)].name,
-                            node.target_index.to_string(), node.result);
+  return text + store_text(graph, node.target, node.target_index, static_cast<size_t>(node.result));
+}
+
+// A matmul of 16-bit operands whose result is not.
+bool widens(const GraphBuffers& graph, const DeviceOp& op) {
+  const auto format = [&](const Access& access) {
+    return info_of(graph.buffers[static_cast<size_t>(access.buffer)].dtype).device_format;
+  };
+  return op.is_matmul() && format(op.inputs[0]) != format(op.output);
+}
+
+std::string node_text(const GraphBuffers& graph, const DeviceNode& node) {
+  const DeviceOp& op = node.op;
+  std::string text = head_text(node);
+  size_t values = 0;
+  for_each_read(op, [&](const Access& access) {
+    text += fmt::format("    v{} = load {}\n", values++, element_text(graph, access.buffer, access.index));
+  });
+  const bool copies = op.op == OpId::identity && op.inputs.size() == 1 && op.constants.empty();
+  if (!copies) {
+    text += fmt::format("    v{} = {}{}", values, op.reduces ? "reduce." : "", to_string(op.op));
+    for (size_t i = 0; i < op.inputs.size(); ++i) text += fmt::format(" v{}", op.indices.size() + i);
+    if (widens(graph, op)) {
+      const Buffer& target = graph.buffers[static_cast<size_t>(op.output.buffer)];
+      text += fmt::format(" : {}", to_string(target.dtype));
+    }
+    text += attributes_text(op.constants) + "\n";
+    ++values;
+  }
+  return text + store_text(graph, op.output.buffer, op.output.index, values - 1);
+}
+
+template <class Nodes>
+std::string graph_text(const GraphBuffers& graph, const Nodes& nodes) {
+  std::string text = fmt::format("graph {} {{\n", graph.name);
+  for (const Buffer& buffer : graph.buffers) text += buffer_text(graph, buffer);
+  for (const auto& node : nodes) text += node_text(graph, node);
+  std::vector<std::string_view> results;
+  for (const BufferId id : graph.results) results.push_back(graph.buffers[static_cast<size_t>(id)].name);
+  return text + fmt::format("  return {}\n}}\n", fmt::join(results, ", "));
 }
 
 }  // namespace
 
 std::string to_text(const Graph& graph) {
-  std::string text = fmt::format("graph {} {{\n", graph.name);
-  for (const Buffer& buffer : graph.buffers) text += buffer_text(graph, buffer);
-  for (const Node& node : graph.nodes) text += node_text(graph, node);
-  std::vector<std::string_view> results;
-  for (const BufferId id : graph.results) results.push_back(graph.buffers[static_cast<size_t>(id)].name);
-  return text + fmt::format("  return {}\n}}\n", fmt::join(results, ", "));
+  return graph_text(graph, graph.nodes);
+}
+
+std::string to_text(const DeviceGraph& graph) {
+  return graph_text(graph, graph.nodes);
 }
 
 }  // namespace spyre

@@ -2,7 +2,6 @@
 
 #include <functional>
 
-#include "spyre/graph/device_op.h"
 #include "spyre/graph/graph.h"
 
 namespace spyre {
@@ -184,23 +183,6 @@ TEST(CheckSizes, LayoutsMadeWithoutTextAreCheckedToo) {
               HasSubstr("graph 'scaled_sum': buffer 'x' has a layout no memory can have: "));
 }
 
-TEST(DeviceOpView, IsTheNodeWithItsOneOperation) {
-  const Graph graph =
-      parse_graph(
-          "graph g { input t : float16[10, 64] input i : int64[4] buffer b : float16[4, 64] "
-          "node b (p0: 4, p1: 64) { v0 = load i[p0] v1 = load t[64*IndirectAccess('v0') + p1] "
-          "store b[64*p0 + p1] v1 } return b }")
-          .value();
-  const DeviceOp op = device_op(graph.nodes[0]);
-  EXPECT_EQ(op.op, "identity");
-  ASSERT_EQ(op.indices.size(), 1U);
-  EXPECT_EQ(op.indices[0].first, "v0");
-  ASSERT_EQ(op.inputs.size(), 1U);
-  Node rebuilt = graph.nodes[0];
-  set_device_op(graph, rebuilt, op, HostType::kFloat16);
-  EXPECT_EQ(rebuilt, graph.nodes[0]);
-}
-
 TEST(CheckSizes, WhatCouldOverflowIsRefusedWhenItIsRead) {
   const auto graph = [](const std::string& size, const std::string& loop, const std::string& index) {
     return "graph g { input x : float16[" + size + "] stride=[1] buffer y : float16[" + size +
@@ -215,6 +197,17 @@ TEST(CheckSizes, WhatCouldOverflowIsRefusedWhenItIsRead) {
     ASSERT_FALSE(read.ok()) << size << " " << loop << " " << index;
     EXPECT_THAT(read.error().message, testing::HasSubstr("more than 1099511627776"));
   }
+}
+
+TEST(BodyOps, AreReadByTheNamesTheyArePrintedWith) {
+  for (int i = 0; i <= static_cast<int>(BodyOp::sum); ++i) {
+    const auto op = static_cast<BodyOp>(i);
+    EXPECT_EQ(body_op_from_name(to_string(op)), op);
+    EXPECT_EQ(is_fold(op), to_string(op).starts_with("reduce."));
+  }
+  EXPECT_EQ(to_string(BodyOp::sum), "reduce.sum");
+  EXPECT_EQ(body_op_from_name("sum"), std::nullopt);
+  EXPECT_EQ(body_op_from_name("reduce.add"), std::nullopt);
 }
 
 }  // namespace

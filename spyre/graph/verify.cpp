@@ -5,6 +5,7 @@
 #include <ranges>
 #include <set>
 
+#include "spyre/graph/device_graph.h"
 #include "spyre/graph/graph.h"
 
 namespace spyre {
@@ -12,12 +13,15 @@ namespace {
 
 class NodeRules {
  public:
-  NodeRules(const Graph& graph, const Node& node, std::set<BufferId>& written)
+  NodeRules(const GraphBuffers& graph, const NodeHead& node, std::set<BufferId>& written)
       : graph_(graph), node_(node), written_(written) {
     for (const Loop& loop : node.loops) loops_.insert(loop.name);
   }
 
-  Status check();
+  Status body(const Node& node) const;
+  Status indices(const DeviceOp& op) const;
+  Status load(BufferId from, const Expr& at) const;
+  Status store(BufferId target, const Expr& at);
 
  private:
   Error refuse(std::string_view message) const {
@@ -28,48 +32,55 @@ class NodeRules {
   const Buffer& buffer(BufferId id) const { return graph_.buffers[static_cast<size_t>(id)]; }
 
   Status known_symbols(const Expr& index, std::string_view what) const;
-  Status body();
-  Status index(const Expr& index, BufferId id, std::string_view verb);
+  Status index(const Expr& index, BufferId id, std::string_view verb) const;
 
-  const Graph& graph_;
-  const Node& node_;
+  const GraphBuffers& graph_;
+  const NodeHead& node_;
   std::set<BufferId>& written_;
   std::set<std::string> loops_;
 };
 
-Status NodeRules::check() {
-  SPYRE_TRY(body());
-  if (buffer(node_.target).fill)
-    return refuse(fmt::format("stores into the constant '{}'", buffer(node_.target).name));
+Status NodeRules::store(BufferId target, const Expr& at) {
+  if (buffer(target).fill) return refuse(fmt::format("stores into the constant '{}'", buffer(target).name));
   for (const Loop& loop : node_.loops) {
-    if (loop.reduced && node_.target_index.symbols().contains(loop.name)) {
+    if (loop.reduced && at.symbols().contains(loop.name)) {
       return refuse(fmt::format("its store uses '{}', a loop that is reduced", loop.name));
     }
   }
-  SPYRE_TRY(index(node_.target_index, node_.target, "store"));
-  written_.insert(graph_.owner(node_.target));
+  SPYRE_TRY(index(at, target, "store"));
+  written_.insert(graph_.owner(target));
   return Status();
 }
 
-Status NodeRules::body() {
+Status NodeRules::load(BufferId from, const Expr& at) const {
+  const BufferId owner = graph_.owner(from);
+  const Buffer& source = buffer(owner);
+  if (!source.is_input && !source.fill && !written_.contains(owner)) {
+    return refuse(fmt::format("reads '{}' before anything is written there", buffer(from).name));
+  }
+  return index(at, from, "load");
+}
+
+Status NodeRules::body(const Node& node) const {
   bool reduced = false;
-  for (const Instruction& instruction : node_.body) {
-    if (instruction.is_load()) {
-      const BufferId owner = graph_.owner(instruction.buffer);
-      const Buffer& source = buffer(owner);
-      if (!source.is_input && !source.fill && !written_.contains(owner)) {
-        return refuse(
-            fmt::format("reads '{}' before anything is written there", buffer(instruction.buffer).name));
-      }
-      SPYRE_TRY(index(instruction.index, instruction.buffer, "load"));
-    }
-    if (instruction.op == "index") {
+  for (const Instruction& instruction : node.body) {
+    if (instruction.is_load()) SPYRE_TRY(load(instruction.buffer, instruction.index));
+    if (instruction.op == BodyOp::index) {
       SPYRE_TRY(known_symbols(instruction.index, "an index value"));
     }
     if (instruction.is_reduction()) {
       if (reduced) return refuse("has two reductions, at most one is allowed");
       reduced = true;
     }
+  }
+  return Status();
+}
+
+// Text numbers them.
+Status NodeRules::indices(const DeviceOp& op) const {
+  for (size_t i = 0; i < op.indices.size(); ++i) {
+    if (op.indices[i].first != fmt::format("v{}", i))
+      return refuse(fmt::format("calls an index tensor '{}', the next one is v{}", op.indices[i].first, i));
   }
   return Status();
 }
@@ -83,7 +94,7 @@ Status NodeRules::known_symbols(const Expr& index, std::string_view what) const 
   return Status();
 }
 
-Status NodeRules::index(const Expr& index, BufferId id, std::string_view verb) {
+Status NodeRules::index(const Expr& index, BufferId id, std::string_view verb) const {
   SPYRE_TRY(known_symbols(index, fmt::format("{} of '{}'", verb, buffer(id).name)));
   for (const Loop& loop : node_.loops) {
     if (loop.extent == 0) return Status();  // never runs
@@ -103,7 +114,7 @@ constexpr std::string_view kValueWords[] = {"none", "true", "false", "inf", "nan
 
 class CallRules {
  public:
-  CallRules(const Graph& graph, const Node& node, std::set<BufferId>& written)
+  CallRules(const GraphBuffers& graph, const Node& node, std::set<BufferId>& written)
       : graph_(graph), node_(node), call_(*node.call), written_(written) {}
 
   Status check();
@@ -121,7 +132,7 @@ class CallRules {
   Status result(const TensorView& view) const;
   Status values() const;
 
-  const Graph& graph_;
+  const GraphBuffers& graph_;
   const Node& node_;
   const Call& call_;
   std::set<BufferId>& written_;
@@ -205,9 +216,26 @@ Status CallRules::result(const TensorView& made) const {
   return Status();
 }
 
-}  // namespace
+Status check(const GraphBuffers& graph, const Node& node, std::set<BufferId>& written) {
+  if (node.call) return CallRules(graph, node, written).check();
+  NodeRules rules(graph, node, written);
+  SPYRE_TRY(rules.body(node));
+  return rules.store(node.target, node.target_index);
+}
 
-Status verify(const Graph& graph) {
+Status check(const GraphBuffers& graph, const DeviceNode& node, std::set<BufferId>& written) {
+  NodeRules rules(graph, node, written);
+  SPYRE_TRY(rules.indices(node.op));
+  Status reads;
+  for_each_read(node.op, [&](const Access& access) {
+    if (reads.ok()) reads = rules.load(access.buffer, access.index);
+  });
+  SPYRE_TRY(reads);
+  return rules.store(node.op.output.buffer, node.op.output.index);
+}
+
+template <class Nodes>
+Status verify_nodes(const GraphBuffers& graph, const Nodes& nodes) {
   std::set<std::string_view> names;
   for (const Buffer& buffer : graph.buffers) {
     if (!names.insert(buffer.name).second) {
@@ -217,9 +245,9 @@ Status verify(const Graph& graph) {
   }
   std::set<BufferId> written;
   int64_t bundle = 0;
-  for (const Node& node : graph.nodes) {
-    SPYRE_TRY(node.call ? CallRules(graph, node, written).check() : NodeRules(graph, node, written).check());
-    if (node.bundle != bundle && (&node == &graph.nodes.front() || node.bundle != bundle + 1)) {
+  for (const auto& node : nodes) {
+    SPYRE_TRY(check(graph, node, written));
+    if (node.bundle != bundle && (&node == &nodes.front() || node.bundle != bundle + 1)) {
       return Error(
                  ErrorKind::kInvalidArgument,
                  fmt::format("graph '{}', node '{}': is in bundle {} after bundle {}: bundles count up from "
@@ -237,6 +265,16 @@ Status verify(const Graph& graph) {
     }
   }
   return Status();
+}
+
+}  // namespace
+
+Status verify(const Graph& graph) {
+  return verify_nodes(graph, graph.nodes);
+}
+
+Status verify(const DeviceGraph& graph) {
+  return verify_nodes(graph, graph.nodes);
 }
 
 }  // namespace spyre

@@ -248,7 +248,7 @@ concept Checked = requires {
 // ---- The loop they share ----
 
 template <class Op>
-struct Loop {
+struct ConversionLoop {
   using Src = typename Op::Src;
   using Dst = typename Op::Dst;
   using Wide = std::conditional_t<(sizeof(Src) > sizeof(Dst)), Src, Dst>;
@@ -312,7 +312,7 @@ template <class Vendor, class Published = Vendor>
 constexpr Row row(DataFormat src, DataFormat dst) {
   return {{src, sizeof(typename Vendor::Src)},
           {dst, sizeof(typename Vendor::Dst)},
-          {Loop<Vendor>::run, Loop<Published>::run}};
+          {ConversionLoop<Vendor>::run, ConversionLoop<Published>::run}};
 }
 
 ConvertKernel find(Encoding src, Encoding dst, Sen169Policy policy) {

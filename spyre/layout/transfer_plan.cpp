@@ -230,22 +230,22 @@ bool nothing_carries(const ElementMap& map, std::span<const std::vector<Block>> 
   return true;
 }
 
-struct Loop {
+struct TransferLoop {
   int64_t count;
   int64_t host_stride;
   int64_t device_stride;
 };
 
-void append(Nest& nest, const Loop& loop) {
+void append(Nest& nest, const TransferLoop& loop) {
   nest.counts.push_back(loop.count);
   nest.host_strides.push_back(loop.host_stride);
   nest.device_strides.push_back(loop.device_stride);
 }
 
 /// The loops over one device axis: those of the blocks, or one that stands still.
-std::vector<Loop> loops_of(size_t axis_index, const MapAxis& axis, std::span<const Block* const> blocks,
-                           const ElementMap& map) {
-  std::vector<Loop> loops;
+std::vector<TransferLoop> loops_of(size_t axis_index, const MapAxis& axis,
+                                   std::span<const Block* const> blocks, const ElementMap& map) {
+  std::vector<TransferLoop> loops;
   for (const Block* block : blocks) {
     for (const DigitLoop& loop : block->loops) {
       if (map.digits()[loop.digit] == axis_index) {
@@ -259,7 +259,7 @@ std::vector<Loop> loops_of(size_t axis_index, const MapAxis& axis, std::span<con
   if (loops.empty()) {
     loops.push_back({1, axis.host_stride < 0 ? 1 : axis.host_stride, axis.device_stride});
   }
-  std::ranges::stable_sort(loops, std::greater<>(), &Loop::device_stride);
+  std::ranges::stable_sort(loops, std::greater<>(), &TransferLoop::device_stride);
   return loops;
 }
 
@@ -270,7 +270,7 @@ Nest nest_of(const ElementMap& map, std::span<const Block* const> blocks,
     append(nest, {axis.count, axis.host_stride, 0});
   }
   for (size_t i = 0; i < map.axes().size(); ++i) {
-    for (const Loop& loop : loops_of(i, map.axes()[i], blocks, map)) {
+    for (const TransferLoop& loop : loops_of(i, map.axes()[i], blocks, map)) {
       append(nest, loop);
     }
   }

@@ -203,7 +203,7 @@ class ProblemBuilder {
     }
   }
 
-  const Graph& graph_;
+  const DeviceGraph& graph_;
   const Analysis& analysis_;
   const AllocationOptions options_;
   AllocationProblem allocation_;

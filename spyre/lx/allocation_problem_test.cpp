@@ -35,7 +35,7 @@ TEST(AllocationProblem, HoldsEveryTouchedBufferInTheOrderOfFirstTouches) {
 }
 
 TEST(AllocationProblem, ResultsMayTakeOverTheirOperands) {
-  const Graph graph = test::laid_out(test::elementwise("x=64; a = exp x; b = neg a; c = abs b"));
+  const DeviceGraph graph = test::laid_out(test::elementwise("x=64; a = exp x; b = neg a; c = abs b"));
   const Analysed allowed(graph);
   EXPECT_THAT(buffer_named(allocation_problem(allowed.analysis, {.capacity = kTensor}), "b").in_place_parents,
               ElementsAre(1));

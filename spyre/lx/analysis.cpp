@@ -16,7 +16,7 @@ bool Analysis::ViewOrder::operator()(const CoreView& a, const CoreView& b) const
       [&](const StridedRun& x, const StridedRun& y) { return run_key(x) < run_key(y); });
 }
 
-Analysis::Analysis(const Graph& graph, GraphAccess access, MoveSet moves)
+Analysis::Analysis(const DeviceGraph& graph, GraphAccess access, MoveSet moves)
     : graph_(&graph), access_(std::move(access)), moves_(moves), views_(graph.buffers.size()) {
   for (const NormalOp& op : access_.ops) most_cores_ = std::max(most_cores_, cores_used(op.access.loops));
   for (BufferId id = 0; id < std::ssize(graph.buffers); ++id) {
@@ -27,7 +27,7 @@ Analysis::Analysis(const Graph& graph, GraphAccess access, MoveSet moves)
   }
 }
 
-Result<Analysis> Analysis::of(const Graph& graph, MoveSet moves) {
+Result<Analysis> Analysis::of(const DeviceGraph& graph, MoveSet moves) {
   SPYRE_ASSIGN_OR_RETURN(GraphAccess access, access_of(graph));
   return Analysis(graph, std::move(access), moves);
 }

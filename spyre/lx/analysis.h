@@ -29,9 +29,9 @@ struct TouchView {
 class Analysis {
  public:
   /// Needs layouts and cut loops.
-  static Result<Analysis> of(const Graph& graph, MoveSet moves);
+  static Result<Analysis> of(const DeviceGraph& graph, MoveSet moves);
 
-  const Graph& graph() const { return *graph_; }
+  const DeviceGraph& graph() const { return *graph_; }
   const GraphAccess& access() const { return access_; }
   MoveSet moves() const { return moves_; }
   const std::vector<BufferTouch>& touches(BufferId buffer) const;
@@ -63,10 +63,10 @@ class Analysis {
     std::vector<std::string> touches;
   };
 
-  Analysis(const Graph& graph, GraphAccess access, MoveSet moves);
+  Analysis(const DeviceGraph& graph, GraphAccess access, MoveSet moves);
   bool can_divide_copy(BufferId id, const CoreView& view) const;
 
-  const Graph* graph_;
+  const DeviceGraph* graph_;
   GraphAccess access_;
   MoveSet moves_;
   int64_t most_cores_ = 1;           // of any node

@@ -47,7 +47,7 @@ TEST(Analysis, ASpreadGivesEveryCoreAPartOfItsOwn) {
 
 // The result of exp along another stick than its operand.
 TEST(Analysis, RefusesWhatTheCardCannotRun) {
-  Graph graph = test::laid_out(test::elementwise("x=64; a = exp x"));
+  DeviceGraph graph = test::laid_out(test::elementwise("x=64; a = exp x"));
   graph.buffers[1].layout->device_size = {64, 1, 64};
   graph.buffers[1].layout->stride_map = {1, 4096, 64};
   EXPECT_FALSE(Analysis::of(graph, MoveSet::all()).ok());

@@ -61,7 +61,7 @@ int64_t touched_once(std::vector<Part> parts) {
 
 }  // namespace
 
-Result<Bytes> compulsory_bytes(const Graph& graph) {
+Result<Bytes> compulsory_bytes(const DeviceGraph& graph) {
   SPYRE_ASSIGN_OR_RETURN(const GraphAccess access, access_of(graph));
   Bytes bytes;
   for (size_t id = 0; id < graph.buffers.size(); ++id) {

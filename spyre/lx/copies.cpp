@@ -10,10 +10,10 @@ namespace spyre::lx {
 namespace {
 
 // An undivided node that copies along the loops of the basis.
-Node plain_copy(const Graph& graph, const GraphAccess& access, const BufferTouch& basis, BufferId from,
-                BufferId to, std::string_view op) {
+DeviceNode plain_copy(const DeviceGraph& graph, const GraphAccess& access, const BufferTouch& basis,
+                      BufferId from, BufferId to, OpId op) {
   const NormalOp& model = access.ops[basis.node];
-  Node node;
+  DeviceNode node;
   for (size_t i = 0; i < model.access.loops.size(); ++i) {
     if (!access.access(basis).uses(static_cast<int>(i))) continue;
     const Loop& loop = model.access.loops[i];
@@ -22,27 +22,26 @@ Node plain_copy(const Graph& graph, const GraphAccess& access, const BufferTouch
   const Expr& index = model.access.indices[basis.operand];
   node.name = graph.buffers[static_cast<size_t>(to)].name;
   node.source = graph.nodes[basis.node].source;
-  const DeviceOp copy{.op = std::string(op), .inputs = {{from, index}}, .output = {to, index}};
-  set_device_op(graph, node, copy, graph.buffers[static_cast<size_t>(from)].dtype);
+  node.op = {.op = op, .inputs = {{from, index}}, .output = {to, index}};
   return node;
 }
 
 using TwoLayouts = std::array<const DeviceLayout*, 2>;
 
-std::optional<NormalOp> normal_copy(const Graph& graph, const Node& node, TwoLayouts layouts) {
+std::optional<NormalOp> normal_copy(const DeviceGraph& graph, const DeviceNode& node, TwoLayouts layouts) {
   Result<NormalOp> op = normalize_op(graph, node, layouts);
   if (!op.ok() || op.value().access.loops.size() != node.loops.size()) return std::nullopt;
   return std::move(op).value();
 }
 
-TwoLayouts both(const Graph& graph, BufferId buffer) {
+TwoLayouts both(const DeviceGraph& graph, BufferId buffer) {
   const DeviceLayout* layout = &*graph.buffers[static_cast<size_t>(buffer)].layout;
   return {layout, layout};
 }
 
 }  // namespace
 
-const BufferTouch* whole_touch(const Graph& graph, const GraphAccess& access, BufferId buffer) {
+const BufferTouch* whole_touch(const DeviceGraph& graph, const GraphAccess& access, BufferId buffer) {
   for (const BufferTouch& touch : access.touches[static_cast<size_t>(buffer)]) {
     const DeviceAccess& device = access.access(touch);
     const std::vector<Loop>& loops = access.ops[touch.node].access.loops;
@@ -58,9 +57,9 @@ const BufferTouch* whole_touch(const Graph& graph, const GraphAccess& access, Bu
   return nullptr;
 }
 
-std::optional<NormalOp> model_of_copy(const Graph& graph, const GraphAccess& access, const BufferTouch& basis,
-                                      BufferId buffer) {
-  return normal_copy(graph, plain_copy(graph, access, basis, buffer, buffer, "identity"),
+std::optional<NormalOp> model_of_copy(const DeviceGraph& graph, const GraphAccess& access,
+                                      const BufferTouch& basis, BufferId buffer) {
+  return normal_copy(graph, plain_copy(graph, access, basis, buffer, buffer, OpId::identity),
                      both(graph, buffer));
 }
 
@@ -68,23 +67,23 @@ bool has_view(const NormalOp& model, const DeviceLayout& layout, const CoreView&
   return loops_for_view(model, 0, view, TwoLayouts{&layout, &layout}).has_value();
 }
 
-std::optional<Node> divided_copy(const Graph& graph, const GraphAccess& access, const BufferTouch& basis,
-                                 BufferId from, BufferId to, const CoreView& from_view,
-                                 const CoreView& to_view) {
+std::optional<DeviceNode> divided_copy(const DeviceGraph& graph, const GraphAccess& access,
+                                       const BufferTouch& basis, BufferId from, BufferId to,
+                                       const CoreView& from_view, const CoreView& to_view) {
   const bool moves = from_view != to_view;
   // Cores with the same part would all write it to device memory.
   if (!moves && from_view.shared()) return std::nullopt;
-  Node node = plain_copy(graph, access, basis, from, to, moves ? "shuffle" : "identity");
+  DeviceNode node = plain_copy(graph, access, basis, from, to, moves ? OpId::shuffle : OpId::identity);
   const TwoLayouts layouts = both(graph, from);
-  const auto op = normal_copy(graph, plain_copy(graph, access, basis, from, to, "identity"), layouts);
+  const auto op = normal_copy(graph, plain_copy(graph, access, basis, from, to, OpId::identity), layouts);
   if (!op) return std::nullopt;
   const auto before = loops_for_view(*op, 0, from_view, layouts);
   const auto after = loops_for_view(*op, 0, to_view, layouts);
   if (!before || !after) return std::nullopt;
   // Cores beyond the product of the splits hold copies of parts; the loops alone do not tell how many there are.
   if (moves) {
-    node.body.back().attributes = {{"from_cores", static_cast<double>(from_view.cores())},
-                                   {"to_cores", static_cast<double>(to_view.cores())}};
+    node.op.constants = {{"from_cores", static_cast<double>(from_view.cores())},
+                         {"to_cores", static_cast<double>(to_view.cores())}};
   }
   for (size_t i = 0; i < node.loops.size(); ++i) {
     node.loops[i].split = before->loops[i].split;
@@ -96,8 +95,8 @@ std::optional<Node> divided_copy(const Graph& graph, const GraphAccess& access, 
   return node;
 }
 
-std::optional<CoreView> spread_view(const Graph& graph, const GraphAccess& access, const BufferTouch& basis,
-                                    BufferId buffer, int64_t cores) {
+std::optional<CoreView> spread_view(const DeviceGraph& graph, const GraphAccess& access,
+                                    const BufferTouch& basis, BufferId buffer, int64_t cores) {
   auto op = model_of_copy(graph, access, basis, buffer);
   if (!op) return std::nullopt;
   // Outermost dimensions first: slices of those are the longest runs of sticks. A dimension takes the largest share of the

@@ -25,7 +25,7 @@ TEST_F(Copies, AreMadeAlongATouchOfTheWholeBuffer) {
 }
 
 TEST(Copy, APartOfABufferIsNoBasis) {
-  const Graph graph = test::laid_out(R"(graph g {
+  const DeviceGraph graph = test::laid_out(R"(graph g {
     input x : float16[64, 128] stride=[128, 1]
     buffer a : float16[64, 64] stride=[64, 1]
     node a (p0: 64, p1: 64) {
@@ -41,7 +41,7 @@ TEST(Copy, APartOfABufferIsNoBasis) {
 TEST_F(Copies, WithOneViewEveryCoreCopiesItsPart) {
   const auto node = divided_copy(disagree_.graph, access_, *basis_, a_, disagree_.id("b"), rows_, rows_);
   ASSERT_TRUE(node.has_value());
-  EXPECT_EQ(device_op(*node).op, "identity");
+  EXPECT_EQ(node->op.op, OpId::identity);
   EXPECT_EQ(node->loops[0].split, 4);
   EXPECT_EQ(node->loops[1].split, 1);
 }
@@ -49,7 +49,7 @@ TEST_F(Copies, WithOneViewEveryCoreCopiesItsPart) {
 TEST_F(Copies, WithTwoViewsTheRingBringsThePartsOver) {
   const auto node = divided_copy(disagree_.graph, access_, *basis_, a_, disagree_.id("b"), rows_, columns_);
   ASSERT_TRUE(node.has_value());
-  EXPECT_EQ(device_op(*node).op, "shuffle");
+  EXPECT_EQ(node->op.op, OpId::shuffle);
   EXPECT_EQ(node->loops[0].split, 4);
   EXPECT_EQ(node->loops[0].to_split, 1);
   EXPECT_EQ(node->loops[1].split, 1);

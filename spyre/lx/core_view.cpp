@@ -37,13 +37,13 @@ class ViewBuilder {
   ViewBuilder(const NormalOp& op, size_t operand, std::span<const DeviceLayout* const> layouts)
       : op_(op), access_(op.access.operands[operand]), layouts_(layouts), steps_(core_steps(op)) {
     // A shuffle leaves its result divided otherwise than it found its input.
-    const bool moved = op.op.op == "shuffle" && operand + 1 == op.access.operands.size();
+    const bool moved = op.op.op == OpId::shuffle && operand + 1 == op.access.operands.size();
     for (size_t i = 0; i < op.access.loops.size(); ++i) {
       const Loop& loop = op.access.loops[i];
       splits_.push_back(moved ? loop.to_split : loop.split);
       if (moved) steps_[i] = std::max<int64_t>(loop.to_step, 1);
     }
-    const bool shuffles = op.op.op == "shuffle";
+    const bool shuffles = op.op.op == OpId::shuffle;
     const int64_t cores = !shuffles ? cores_used(op.access.loops)
                           : moved   ? shuffle_cores(op.op).to
                                     : shuffle_cores(op.op).from;

@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 
 // neg over [512, 1024], device [16, 512, 64], with these splits of rows and columns.
 ViewOrReason view_of_output(std::string_view rows, std::string_view columns) {
-  Graph graph = test::laid_out(R"(graph g {
+  DeviceGraph graph = test::laid_out(R"(graph g {
     input x : float16[512, 1024] stride=[1024, 1]
     buffer y : float16[512, 1024] stride=[1024, 1]
     node y (p0: 512, p1: 1024) {

@@ -24,7 +24,7 @@ bool whole_storage(const Buffer& buffer) {
 }
 
 // Whether nodes know its memory as different elements: what a core holds of it then depends on the name.
-bool has_two_names(const Graph& graph, BufferId id) {
+bool has_two_names(const DeviceGraph& graph, BufferId id) {
   const auto names_it = [&](const Buffer& buffer) { return buffer.memory_of == id; };
   return graph.buffers[static_cast<size_t>(id)].memory_of >= 0 ||
          std::any_of(graph.buffers.begin(), graph.buffers.end(), names_it);
@@ -32,7 +32,8 @@ bool has_two_names(const Graph& graph, BufferId id) {
 
 }  // namespace
 
-std::string ineligible_buffer(const Graph& graph, const GraphAccess& access, MoveSet moves, BufferId id) {
+std::string ineligible_buffer(const DeviceGraph& graph, const GraphAccess& access, MoveSet moves,
+                              BufferId id) {
   const Buffer& buffer = graph.buffers[static_cast<size_t>(id)];
   const std::vector<BufferTouch>& touches = access.touches[static_cast<size_t>(id)];
   const auto writes = std::count_if(touches.begin(), touches.end(), [](const auto& t) { return t.writes; });
@@ -56,7 +57,7 @@ std::string ineligible_buffer(const Graph& graph, const GraphAccess& access, Mov
   return "";
 }
 
-std::string ineligible_touch(const Graph& graph, const GraphAccess& access, MoveSet moves,
+std::string ineligible_touch(const DeviceGraph& graph, const GraphAccess& access, MoveSet moves,
                              const BufferTouch& touch) {
   const NormalOp& op = access.ops[touch.node];
   const std::string& node = graph.nodes[touch.node].name;

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 #include "spyre/lx/graph_access.h"
 #include "spyre/lx/moves.h"
 
@@ -21,11 +21,12 @@
 /// Empty: nothing does.
 namespace spyre::lx {
 
-std::string ineligible_buffer(const Graph& graph, const GraphAccess& access, MoveSet moves, BufferId buffer);
+std::string ineligible_buffer(const DeviceGraph& graph, const GraphAccess& access, MoveSet moves,
+                              BufferId buffer);
 
 /// What keeps one node from touching the buffer in LX. Of a writer that is a reason for the whole buffer; a reader may
 /// read a copy in device memory instead.
-std::string ineligible_touch(const Graph& graph, const GraphAccess& access, MoveSet moves,
+std::string ineligible_touch(const DeviceGraph& graph, const GraphAccess& access, MoveSet moves,
                              const BufferTouch& touch);
 
 }  // namespace spyre::lx

@@ -8,12 +8,12 @@ BufferId operand_buffer(const NormalOp& op, size_t operand) {
   return operand < op.op.inputs.size() ? op.op.inputs[operand].buffer : op.op.output.buffer;
 }
 
-Result<GraphAccess> access_of(const Graph& graph) {
+Result<GraphAccess> access_of(const DeviceGraph& graph) {
   GraphAccess access;
   access.touches.resize(graph.buffers.size());
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    SPYRE_ASSIGN_OR_RETURN(NormalOp op, normal_form(graph, graph.nodes[n]));
     access.layouts.push_back(operand_layouts(graph, graph.nodes[n]));
-    SPYRE_ASSIGN_OR_RETURN(NormalOp op, normalize_op(graph, graph.nodes[n], access.layouts.back()));
     // A node that reads one buffer twice touches it twice: each operand moves bytes of its own.
     for (size_t i = 0; i < op.access.operands.size(); ++i) {
       const bool writes = i + 1 == op.access.operands.size();

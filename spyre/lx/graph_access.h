@@ -27,7 +27,7 @@ struct GraphAccess {
 };
 
 /// Needs layouts and cut loops. Stale as soon as the graph changes.
-Result<GraphAccess> access_of(const Graph& graph);
+Result<GraphAccess> access_of(const DeviceGraph& graph);
 
 /// The buffer of an operand of a node.
 BufferId operand_buffer(const NormalOp& op, size_t operand);

@@ -12,7 +12,7 @@ using ::testing::FieldsAre;
 using ::testing::IsEmpty;
 
 TEST(GraphAccess, ListsWhoTouchesABufferInTheOrderTheyRun) {
-  const Graph graph = test::laid_out(test::elementwise("x=64; a = exp x; b = neg x; c = add a b"));
+  const DeviceGraph graph = test::laid_out(test::elementwise("x=64; a = exp x; b = neg x; c = add a b"));
   const GraphAccess access = access_of(graph).value();
   const auto touches = [&](std::string_view name) {
     return access.touches[static_cast<size_t>(graph.find(name).value())];
@@ -23,14 +23,14 @@ TEST(GraphAccess, ListsWhoTouchesABufferInTheOrderTheyRun) {
 }
 
 TEST(GraphAccess, AnOperandKnowsItsBuffer) {
-  const Graph graph = test::laid_out(test::elementwise("x=64; y=64; a = add x y"));
+  const DeviceGraph graph = test::laid_out(test::elementwise("x=64; y=64; a = add x y"));
   const GraphAccess access = access_of(graph).value();
   for (size_t operand = 0; operand < 3; ++operand)
     EXPECT_EQ(operand_buffer(access.ops[0], operand), static_cast<BufferId>(operand));
 }
 
 TEST(GraphAccess, WhatNobodyTouchesHasNoTouches) {
-  Graph graph = test::laid_out(test::elementwise("x=64; y=64; a = exp x"));
+  DeviceGraph graph = test::laid_out(test::elementwise("x=64; y=64; a = exp x"));
   const GraphAccess access = access_of(graph).value();
   EXPECT_THAT(access.touches[static_cast<size_t>(graph.find("y").value())], IsEmpty());
 }

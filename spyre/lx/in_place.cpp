@@ -19,8 +19,7 @@ bool same_mapping(const Analysis& analysis, const Holding& child, const Holding&
     return false;
   const BufferTouch& write = analysis.touches(child.buffer).front();
   const NormalOp& op = analysis.access().ops[write.node];
-  const OpInfo* info = find_op(op.op.op);
-  if (info == nullptr || !info->in_place || theirs.view != own.view) return false;
+  if (!info_of(op.op.op).in_place || theirs.view != own.view) return false;
   const bool read = std::any_of(theirs.direct.begin(), theirs.direct.end(), [&](const BufferTouch& use) {
     return use.node == write.node && !use.writes;
   });

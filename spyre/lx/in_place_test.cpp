@@ -31,12 +31,12 @@ TEST(InPlace, WhatIsNotReadByTheWriterIsNoParent) {
 }
 
 TEST(InPlace, AnotherDivisionIsAnotherMapping) {
-  Graph graph = test::laid_out(test::rows_then_columns());
-  Node reader = graph.nodes[1];  // of b, so that it may live in LX
-  reader.body[0].buffer = graph.find("b").value();
-  reader.target = graph.add_buffer(graph.buffers[2]);
+  DeviceGraph graph = test::laid_out(test::rows_then_columns());
+  DeviceNode reader = graph.nodes[1];  // of b, so that it may live in LX
+  reader.op.inputs[0].buffer = graph.find("b").value();
+  reader.op.output.buffer = graph.add_buffer(graph.buffers[2]);
   graph.nodes.push_back(reader);
-  graph.results = {reader.target};
+  graph.results = {reader.op.output.buffer};
   const Analysed disagree(std::move(graph));
   ASSERT_EQ(disagree.residency("b").ineligible, "");
   EXPECT_FALSE(same_mapping(disagree.analysis, disagree.holding("b"), disagree.holding("a")));

@@ -39,7 +39,7 @@ TEST_F(TwoBranches, TheAnswerDoesNotDependOnWhatWasAskedBefore) {
 }
 
 TEST(OrderEstimate, AResultThatTakesOverItsOperandNeedsNoMore) {
-  const Graph chain = test::laid_out(test::elementwise("x=64; a = exp x; b = neg a; c = abs b"));
+  const DeviceGraph chain = test::laid_out(test::elementwise("x=64; a = exp x; b = neg a; c = abs b"));
   const Analysed allowed(chain), forbidden(chain, MoveSet::all().without({Move::kTakeOverSlot}));
   EXPECT_EQ(OrderEstimate(allowed.analysis, kTensor).loss_of({0, 1, 2}), OrderLoss());
   EXPECT_GT(OrderEstimate(forbidden.analysis, kTensor).loss_of({0, 1, 2}).overload, 0);

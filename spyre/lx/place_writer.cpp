@@ -10,7 +10,7 @@ namespace {
 
 class PlaceWriter {
  public:
-  PlaceWriter(Graph& graph, const GraphAccess& access) : graph_(graph), access_(access) {}
+  PlaceWriter(DeviceGraph& graph, const GraphAccess& access) : graph_(graph), access_(access) {}
 
   void add(BufferId id, const Residency& residency, Bytes address, const std::vector<Bytes>& copies) {
     const BufferPlace place{BufferPlace::Kind::kLx, address.count()};
@@ -57,7 +57,7 @@ class PlaceWriter {
   struct Insert {
     size_t before;  // in the order of nodes before any was inserted
     int rank;       // among those before the same node: copies out, copies in, shuffles
-    Node node;
+    DeviceNode node;
   };
 
   BufferId twin(BufferId id, BufferPlace place) {
@@ -73,12 +73,10 @@ class PlaceWriter {
   // An input may be a view into a larger storage, and be read there: then the elements up to the last one, else 0.
   int64_t read_past_end(BufferId id) const {
     int64_t end = 0;
-    for (const Node& node : graph_.nodes) {
-      for (const Instruction& instruction : node.body) {
-        if (instruction.is_load() && instruction.buffer == id) {
-          end = std::max(end, range_of(instruction.index, node.loops).high + 1);
-        }
-      }
+    for (const DeviceNode& node : graph_.nodes) {
+      for_each_read(node.op, [&](const Access& access) {
+        if (access.buffer == id) end = std::max(end, range_of(access.index, node.loops).high + 1);
+      });
     }
     return end > graph_.buffers[static_cast<size_t>(id)].reach() ? end : 0;
   }
@@ -94,18 +92,15 @@ class PlaceWriter {
   }
 
   void rewrite(const BufferTouch& touch, BufferId buffer) {
-    Node& node = graph_.nodes[touch.node];
-    DeviceOp op = device_op(node);
-    const HostType dtype = node.body[static_cast<size_t>(node.result)].dtype;
+    DeviceOp& op = graph_.nodes[touch.node].op;
     if (touch.writes) {
       op.output.buffer = buffer;
     } else {
       op.inputs[touch.operand - op.indices.size()].buffer = buffer;
     }
-    set_device_op(graph_, node, op, dtype);
   }
 
-  Graph& graph_;
+  DeviceGraph& graph_;
   const GraphAccess& access_;
   const BufferTouch* basis_ = nullptr;  // of the buffer being added
   std::vector<Insert> inserts_;
@@ -114,7 +109,7 @@ class PlaceWriter {
 
 }  // namespace
 
-void write_places(Graph& graph, const GraphAccess& access, const AllocationProblem& allocation,
+void write_places(DeviceGraph& graph, const GraphAccess& access, const AllocationProblem& allocation,
                   const solve::Placement& placement) {
   PlaceWriter writer(graph, access);
   for (size_t i = 0; i < allocation.candidates.size(); ++i) {

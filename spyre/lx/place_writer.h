@@ -14,7 +14,7 @@ namespace spyre::lx {
 ///              y_lx_1 = y                 fetched again, perhaps at another address
 ///     node 5   ... y_lx_1
 ///     node 6   ... y_lx_1
-void write_places(Graph& graph, const GraphAccess& access, const AllocationProblem& allocation,
+void write_places(DeviceGraph& graph, const GraphAccess& access, const AllocationProblem& allocation,
                   const solve::Placement& placement);
 
 }  // namespace spyre::lx

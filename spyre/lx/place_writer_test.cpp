@@ -11,7 +11,8 @@ using test::kTensor;
 using ::testing::ElementsAre;
 
 // Places the buffers that are named, at these addresses; the others stay in device memory.
-Graph placed(Graph graph, const std::vector<std::pair<std::string, int64_t>>& addresses, bool full = false) {
+DeviceGraph placed(DeviceGraph graph, const std::vector<std::pair<std::string, int64_t>>& addresses,
+                   bool full = false) {
   const Analysis analysis = Analysis::of(graph, MoveSet::all()).value();
   const AllocationProblem allocation = allocation_problem(analysis, {.capacity = kTensor * 8, .full = full});
   solve::Placement placement;
@@ -26,13 +27,13 @@ Graph placed(Graph graph, const std::vector<std::pair<std::string, int64_t>>& ad
   return graph;
 }
 
-std::vector<std::string> node_names(const Graph& graph) {
+std::vector<std::string> node_names(const DeviceGraph& graph) {
   std::vector<std::string> names;
-  for (const Node& node : graph.nodes) names.push_back(node.name);
+  for (const DeviceNode& node : graph.nodes) names.push_back(node.name);
   return names;
 }
 
-std::optional<BufferPlace> place_of(const Graph& graph, std::string_view name) {
+std::optional<BufferPlace> place_of(const DeviceGraph& graph, std::string_view name) {
   return graph.buffers[static_cast<size_t>(graph.find(name).value())].place;
 }
 
@@ -41,23 +42,24 @@ constexpr BufferPlace lx_at(int64_t address) {
 }
 
 TEST(PlaceWriter, ABufferThatOnlyLxNeedsJustMoves) {
-  const Graph graph = placed(test::laid_out(test::elementwise("x=64; a = exp x; b = neg a")), {{"a", 256}});
+  const DeviceGraph graph =
+      placed(test::laid_out(test::elementwise("x=64; a = exp x; b = neg a")), {{"a", 256}});
   EXPECT_THAT(node_names(graph), ElementsAre("a", "b"));
   EXPECT_EQ(place_of(graph, "a"), lx_at(256));
   EXPECT_EQ(place_of(graph, "b"), std::nullopt);
 }
 
 TEST(PlaceWriter, AnInputIsCopiedBeforeItsFirstReader) {
-  const Graph graph =
+  const DeviceGraph graph =
       placed(test::laid_out(test::elementwise("x=64; y=64; a = exp y; b = neg x; c = abs x")), {{"x", 0}});
   EXPECT_THAT(node_names(graph), ElementsAre("a", "x_lx", "b", "c"));
   EXPECT_EQ(place_of(graph, "x"), std::nullopt);
   EXPECT_EQ(place_of(graph, "x_lx"), lx_at(0));
-  EXPECT_EQ(device_op(graph.nodes[3]).inputs[0].buffer, graph.find("x_lx"));
+  EXPECT_EQ(graph.nodes[3].op.inputs[0].buffer, graph.find("x_lx"));
 }
 
 TEST(PlaceWriter, WhatIsEvictedIsCopiedOutOnceAndFetchedAgain) {
-  const Graph graph = placed(
+  const DeviceGraph graph = placed(
       test::laid_out(
           test::elementwise("x=64; y=64; a = exp x; b = neg a; c = abs a; d = exp y; e = neg a; f = abs a")),
       {{"a@1", 0}, {"a@2", 128}}, true);
@@ -68,11 +70,11 @@ TEST(PlaceWriter, WhatIsEvictedIsCopiedOutOnceAndFetchedAgain) {
 }
 
 TEST(PlaceWriter, AShuffleComesJustBeforeTheReadersItServes) {
-  const Graph graph = placed(test::laid_out(test::rows_then_columns()), {{"a", 0}, {"a#1", 8192}});
+  const DeviceGraph graph = placed(test::laid_out(test::rows_then_columns()), {{"a", 0}, {"a#1", 8192}});
   EXPECT_THAT(node_names(graph), ElementsAre("a", "a_lx", "b"));
-  EXPECT_EQ(device_op(graph.nodes[1]).op, "shuffle");
+  EXPECT_EQ(graph.nodes[1].op.op, OpId::shuffle);
   EXPECT_EQ(place_of(graph, "a_lx"), lx_at(8192));
-  EXPECT_EQ(device_op(graph.nodes[2]).inputs[0].buffer, graph.find("a_lx"));
+  EXPECT_EQ(graph.nodes[2].op.inputs[0].buffer, graph.find("a_lx"));
 }
 
 }  // namespace

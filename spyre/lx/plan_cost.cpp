@@ -105,7 +105,7 @@ PlanCost& PlanCost::operator-=(const PlanCost& other) {
 
 PlanCost work_cost(const NormalOp& op, std::span<const DeviceLayout* const> layouts) {
   PlanCost cost;
-  if (op.op.op == "shuffle") return cost;
+  if (op.op.op == OpId::shuffle) return cost;
   if (op.op.is_matmul()) {
     cost.compute = matmul_compute(op);
   } else {
@@ -141,13 +141,13 @@ Nanos shuffle_time(const CoreView& from, const CoreView& to) {
   return std::max(moved, Nanos{static_cast<double>(received.count()) / fitted_rates().ring});
 }
 
-Result<PlanCost> cost_of(const Graph& graph) {
+Result<PlanCost> cost_of(const DeviceGraph& graph) {
   SPYRE_ASSIGN_OR_RETURN(const GraphAccess access, access_of(graph));
   PlanCost cost;
   for (size_t n = 0; n < access.ops.size(); ++n) {
     const NormalOp& op = access.ops[n];
     cost += work_cost(op, access.layouts[n]);
-    if (op.op.op == "shuffle") {
+    if (op.op.op == OpId::shuffle) {
       const ViewOrReason from = core_view(op, 0, access.layouts[n]), to = core_view(op, 1, access.layouts[n]);
       cost.ring = cost.ring + shuffle_time(std::get<CoreView>(from), std::get<CoreView>(to));
       continue;
@@ -162,7 +162,7 @@ Result<PlanCost> cost_of(const Graph& graph) {
   return cost;
 }
 
-Result<std::vector<Bytes>> traffic_by_buffer(const Graph& graph) {
+Result<std::vector<Bytes>> traffic_by_buffer(const DeviceGraph& graph) {
   SPYRE_ASSIGN_OR_RETURN(const GraphAccess access, access_of(graph));
   std::vector<Bytes> traffic(graph.buffers.size());
   for (size_t id = 0; id < graph.buffers.size(); ++id) {

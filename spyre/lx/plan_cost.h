@@ -16,7 +16,7 @@
 namespace spyre {
 
 struct DeviceLayout;
-struct Graph;
+struct DeviceGraph;
 struct NormalOp;
 
 }  // namespace spyre
@@ -50,10 +50,10 @@ PlanCost traffic_cost(Bytes moved, bool writes, int64_t cores);
 Nanos shuffle_time(const CoreView& from, const CoreView& to);
 
 /// A graph with every decision made. Buffers without a place in LX are in device memory.
-Result<PlanCost> cost_of(const Graph& graph);
+Result<PlanCost> cost_of(const DeviceGraph& graph);
 
 /// Device memory traffic of such a graph by buffer: what not being in LX costs each of them. Sums to `read`
 /// and `written` of its cost.
-Result<std::vector<Bytes>> traffic_by_buffer(const Graph& graph);
+Result<std::vector<Bytes>> traffic_by_buffer(const DeviceGraph& graph);
 
 }  // namespace spyre::lx

@@ -14,7 +14,7 @@ namespace {
 using test::kTensor;
 
 TEST(PlanCost, CountsEveryOperandThatIsNotInLx) {
-  Graph graph = test::laid_out(test::elementwise("x=64; a = exp x; b = add a x"));
+  DeviceGraph graph = test::laid_out(test::elementwise("x=64; a = exp x; b = add a x"));
   EXPECT_EQ(cost_of(graph).value().read, kTensor * 3);
   EXPECT_EQ(cost_of(graph).value().written, kTensor * 2);
   graph.buffers[static_cast<size_t>(graph.find("a").value())].place = {BufferPlace::Kind::kLx, 0};
@@ -24,7 +24,7 @@ TEST(PlanCost, CountsEveryOperandThatIsNotInLx) {
 
 TEST(PlanCost, WhatCoresShareIsFetchedByEach) {
   // One row of 64 for all 64: four cores fetch it.
-  const Graph graph = test::laid_out(R"(graph g {
+  const DeviceGraph graph = test::laid_out(R"(graph g {
     input x : float16[64, 64] stride=[64, 1]
     input v : float16[64] stride=[1]
     buffer a : float16[64, 64] stride=[64, 1]
@@ -40,7 +40,7 @@ TEST(PlanCost, WhatCoresShareIsFetchedByEach) {
 }
 
 TEST(PlanCost, TrafficByBufferAddsUpToIt) {
-  Graph graph = test::laid_out(test::elementwise("x=64; a = exp x; b = add a x; c = mul a b"));
+  DeviceGraph graph = test::laid_out(test::elementwise("x=64; a = exp x; b = add a x; c = mul a b"));
   Planner({.capacity = kTensor}).plan(graph).value();
   const std::vector<Bytes> traffic = traffic_by_buffer(graph).value();
   const PlanCost cost = cost_of(graph).value();
@@ -68,12 +68,12 @@ TEST(PlanCost, AShuffleTakesLongerTheMoreItMoves) {
 }
 
 TEST(Compulsory, IsEveryInputAndEveryResultOnce) {
-  const Graph graph = test::laid_out(test::elementwise("x=64; a = exp x; b = add a x; c = mul x x"));
+  const DeviceGraph graph = test::laid_out(test::elementwise("x=64; a = exp x; b = add a x; c = mul x x"));
   EXPECT_EQ(compulsory_bytes(graph).value(), kTensor * 3);  // x, b and c
 }
 
 TEST(Compulsory, OfAnInputOnlyWhatIsRead) {
-  const Graph graph = test::laid_out(R"(graph g {
+  const DeviceGraph graph = test::laid_out(R"(graph g {
     input x : float16[64, 128] stride=[128, 1]
     buffer a : float16[64, 64] stride=[64, 1]
     node a (p0: 64, p1: 64) {

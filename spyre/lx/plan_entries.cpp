@@ -127,7 +127,7 @@ class EntryMaker {
 
   const AllocationProblem& allocation_;
   const std::vector<std::optional<Bytes>>& offsets_;
-  const Graph& graph_;
+  const DeviceGraph& graph_;
   const Analysis& analysis_;
   std::vector<std::string> names_;  // by candidate; empty: not told
 };

@@ -12,7 +12,7 @@ using test::kTensor;
 using ::testing::ElementsAre;
 
 Plan plan_of(std::string_view program, Bytes capacity) {
-  Graph graph = test::laid_out(program);
+  DeviceGraph graph = test::laid_out(program);
   return Planner({.capacity = capacity}).plan(graph).value();
 }
 

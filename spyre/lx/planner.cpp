@@ -42,7 +42,7 @@ Result<solve::Solution> Planner::ask(const solve::Problem& problem, const std::f
   return solution;
 }
 
-Result<Plan> Planner::plan(Graph& graph, Effort effort, const std::function<void()>& progress) {
+Result<Plan> Planner::plan(DeviceGraph& graph, Effort effort, const std::function<void()>& progress) {
   SPYRE_ASSIGN_OR_RETURN(const Analysis analysis, Analysis::of(graph, options_.moves));
   AllocationProblem best = allocation_problem(analysis, {.capacity = options_.capacity});
   SPYRE_ASSIGN_OR_RETURN(solve::Solution solution, ask(best.problem, progress));
@@ -67,7 +67,7 @@ Result<Plan> Planner::plan(Graph& graph, Effort effort, const std::function<void
     }
   }
   plan.entries = plan_entries(analysis, best, solution.placement);
-  for (const Node& node : graph.nodes) plan.nodes.push_back(node.name);
+  for (const DeviceNode& node : graph.nodes) plan.nodes.push_back(node.name);
   write_places(graph, analysis.access(), best, solution.placement);
   return plan;
 }

@@ -8,7 +8,7 @@
 #include "spyre/base/result.h"
 #include "spyre/base/settings.h"
 #include "spyre/base/units.h"
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 #include "spyre/lx/moves.h"
 #include "spyre/lx/plan.h"
 #include "spyre/solve/solver.h"
@@ -54,7 +54,8 @@ class Planner {
   /// it later. The answer that saves more stays, the first when they save the same.
   ///
   /// Needs divided work. Changes no result, bit for bit. `progress` is called whenever the solver has answered.
-  Result<Plan> plan(Graph& graph, Effort effort = Effort::kFull, const std::function<void()>& progress = {});
+  Result<Plan> plan(DeviceGraph& graph, Effort effort = Effort::kFull,
+                    const std::function<void()>& progress = {});
 
  private:
   Result<solve::Solution> ask(const solve::Problem& problem, const std::function<void()>& progress);

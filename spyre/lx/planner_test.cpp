@@ -11,7 +11,7 @@ namespace {
 using test::kTensor;
 
 // A fills LX for two readers, then B for three, then A again for two.
-Graph taking_turns() {
+DeviceGraph taking_turns() {
   return test::laid_out(test::elementwise(
       "A=64; B=64; c1 = exp A; c2 = neg A; c3 = exp B; c4 = neg B; c5 = abs B; c6 = sqrt A; c7 = abs A"));
 }
@@ -33,7 +33,7 @@ TEST(Planner, RemembersWhatItsSolverAnswered) {
   Planner planner({.capacity = kTensor});
   int answers = 0;
   const auto count = [&] { ++answers; };
-  Graph first = taking_turns(), second = first;
+  DeviceGraph first = taking_turns(), second = first;
   const Plan plan = planner.plan(first, Effort::kFull, count).value();
   EXPECT_EQ(answers, 2);  // whole live ranges, then segments too
   EXPECT_EQ(planner.plan(second, Effort::kFull, count).value().to_json(), plan.to_json());
@@ -45,7 +45,7 @@ TEST(Planner, GivesEveryGraphThePlanOfANewPlanner) {
   Planner planner({.capacity = kTensor});
   for (const char* program :
        {"x=64; a = exp x; b = neg a", "x=64; a = exp x; b = abs a", "x=64; a = exp x; b = neg a"}) {
-    Graph graph = test::laid_out(test::elementwise(program)), other = graph;
+    DeviceGraph graph = test::laid_out(test::elementwise(program)), other = graph;
     EXPECT_EQ(planner.plan(graph).value().to_json(),
               Planner({.capacity = kTensor}).plan(other).value().to_json());
     EXPECT_EQ(graph, other);
@@ -53,17 +53,17 @@ TEST(Planner, GivesEveryGraphThePlanOfANewPlanner) {
 }
 
 TEST(Planner, AsksForSegmentsOnlyWhereThatIsWorthTheEffort) {
-  Graph quick = taking_turns(), full = quick;
+  DeviceGraph quick = taking_turns(), full = quick;
   EXPECT_EQ(Planner({.capacity = kTensor}).plan(quick, Effort::kWholeLives).value().saved(), kTensor * 3);
   EXPECT_EQ(Planner({.capacity = kTensor}).plan(full).value().saved(), kTensor * 4);
   int answers = 0;
-  Graph roomy = taking_turns();
+  DeviceGraph roomy = taking_turns();
   Planner({.capacity = kTensor * 2}).plan(roomy, Effort::kFull, [&] { ++answers; }).value();
   EXPECT_EQ(answers, 1);
 }
 
 TEST(Planner, RefusesASolverItDoesNotKnow) {
-  Graph graph = taking_turns();
+  DeviceGraph graph = taking_turns();
   EXPECT_FALSE(Planner({.solver = "oracle"}).plan(graph).ok());
 }
 

@@ -51,7 +51,7 @@ class ResidencyBuilder {
     return std::move(residency_);
   }
 
-  const Node& node(const BufferTouch& touch) const { return analysis_.graph().nodes[touch.node]; }
+  const DeviceNode& node(const BufferTouch& touch) const { return analysis_.graph().nodes[touch.node]; }
 
   // Who holds what from the start: the cores that write the buffer, which must all agree, or those that fetch it.
   std::string find_origin() {
@@ -239,7 +239,7 @@ solve::Lifetime life_of(const Relayout& relayout) {
           solve::Step(step_of(relayout.readers.back()) + 1)};
 }
 
-size_t steps_of(const Graph& graph) {
+size_t steps_of(const DeviceGraph& graph) {
   return 2 * graph.nodes.size() + 3;
 }
 

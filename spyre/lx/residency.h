@@ -59,7 +59,7 @@ struct Residency {
 solve::Lifetime life_of(const Residency& residency);
 solve::Lifetime life_of(const Relayout& relayout);
 /// Steps of a graph; copies may be made behind its last node.
-size_t steps_of(const Graph& graph);
+size_t steps_of(const DeviceGraph& graph);
 
 /// Decides whether the buffer may live in LX while its nodes are divided as `seen` says, parallel to
 /// Analysis::touches, with views of this analysis. Besides the reasons of eligibility.h that hold for every division:

@@ -33,7 +33,7 @@ TEST(Residency, AnInputPaysOneFetch) {
 }
 
 TEST(Residency, AResultThatIsReadIsCopiedOut) {
-  Graph graph = test::laid_out(test::elementwise("x=64; a = exp x; b = neg a; c = abs a"));
+  DeviceGraph graph = test::laid_out(test::elementwise("x=64; a = exp x; b = neg a; c = abs a"));
   graph.results.push_back(graph.find("a").value());
   const Analysed read(std::move(graph));
   const Residency a = read.residency("a");
@@ -63,12 +63,12 @@ TEST(Residency, WithoutAShuffleDivisionsThatDisagreeMeetInDeviceMemory) {
 }
 
 TEST(Residency, AReaderThatCannotReadLxDoesNotHoldUpTheOthers) {
-  Graph graph = test::laid_out(test::rows_then_columns());
-  Node third = graph.nodes[0];  // a by rows once more, as the writer is
+  DeviceGraph graph = test::laid_out(test::rows_then_columns());
+  DeviceNode third = graph.nodes[0];  // a by rows once more, as the writer is
   const BufferId c = graph.add_buffer(graph.buffers[2]);
   third.name = graph.buffers[static_cast<size_t>(c)].name;
-  third.body[0].buffer = 1;
-  third.target = c;
+  third.op.inputs[0].buffer = 1;
+  third.op.output.buffer = c;
   graph.nodes.push_back(third);
   graph.results.push_back(c);
   const Analysed mixed(std::move(graph), MoveSet::all().without({Move::kShuffle}));
@@ -92,7 +92,7 @@ TEST_F(Segments, TheFirstIsMadeInLxAndCopiedOut) {
   EXPECT_FALSE(first.clone);
   EXPECT_TRUE(first.copied_out);
   EXPECT_EQ(first.saves, kTensor * 2);
-  // Node 0 runs at step 1, node 2 at 5.
+  // DeviceNode 0 runs at step 1, node 2 at 5.
   EXPECT_EQ(life_of(first), (solve::Lifetime{solve::Step(1), solve::Step(6)}));
 }
 
@@ -116,7 +116,7 @@ TEST_F(Segments, TheWholeLiveRangeNeedsNoCopy) {
 }
 
 TEST(Residency, LxThatIsWipedServesOneBundle) {
-  Graph graph = test::laid_out(test::elementwise("x=64; a = exp x; b = neg a; c = abs a"));
+  DeviceGraph graph = test::laid_out(test::elementwise("x=64; a = exp x; b = neg a; c = abs a"));
   graph.nodes[2].bundle = 1;
   const Analysed kept(graph);
   EXPECT_THAT(kept.residency("a").off_chip, IsEmpty());

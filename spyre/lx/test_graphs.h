@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 #include "spyre/lx/residency.h"
 #include "spyre/lx/test_programs.h"
 
@@ -10,8 +10,8 @@
 namespace spyre::test {
 
 /// A graph of card operations, each loop divided as the text says, with standard layouts.
-inline Graph laid_out(std::string_view text) {
-  Graph graph = parse_graph(text).value();
+inline DeviceGraph laid_out(std::string_view text) {
+  DeviceGraph graph = parse_device_graph(text).value();
   for (Buffer& buffer : graph.buffers) {
     if (!buffer.layout)
       buffer.layout = DeviceLayout::standard(buffer.size, info_of(buffer.dtype).device_format).value();
@@ -21,7 +21,7 @@ inline Graph laid_out(std::string_view text) {
 
 /// A graph and what planning knows of it, which refers to it.
 struct Analysed {
-  explicit Analysed(Graph given, lx::MoveSet moves = lx::MoveSet::all())
+  explicit Analysed(DeviceGraph given, lx::MoveSet moves = lx::MoveSet::all())
       : graph(std::move(given)), analysis(lx::Analysis::of(graph, moves).value()) {}
   Analysed(const Analysed&) = delete;
 
@@ -31,7 +31,7 @@ struct Analysed {
   }
   lx::Holding holding(std::string_view name) const { return {id(name), {}, residency(name)}; }
 
-  Graph graph;
+  DeviceGraph graph;
   lx::Analysis analysis;
 };
 

@@ -19,8 +19,7 @@ std::vector<std::vector<size_t>> in_place_pairs(const Analysis& analysis) {
   std::vector<std::vector<size_t>> parents(buffers.size());
   if (!analysis.moves().allows(Move::kTakeOverSlot)) return parents;
   for (const NormalOp& op : analysis.access().ops) {
-    const OpInfo* info = find_op(op.op.op);
-    if (info == nullptr || !info->in_place) continue;
+    if (!info_of(op.op.op).in_place) continue;
     for (size_t i = 0; i < op.op.inputs.size(); ++i) {
       const auto parent = static_cast<size_t>(op.op.inputs[i].buffer);
       const auto child = static_cast<size_t>(op.op.output.buffer);

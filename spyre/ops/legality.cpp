@@ -74,7 +74,7 @@ Found matmul_dims_have_roles(const OpShape& op) {
   loops.generated = static_cast<int>(generated.size());
   if (Found found = check_matmul_loops(loops)) return found;
   std::set<int> w_stick = generated;
-  if (op.info->name == "batchmatmulfp8") w_stick.insert(contracted.begin(), contracted.end());
+  if (op.info->id == OpId::batchmatmulfp8) w_stick.insert(contracted.begin(), contracted.end());
   if (Found found = stick_is(op, op.inputs[0], contracted)) return found;
   if (Found found = stick_is(op, op.inputs[1], w_stick)) return found;
   return stick_is(op, op.output, generated);
@@ -82,7 +82,7 @@ Found matmul_dims_have_roles(const OpShape& op) {
 
 Found topk_dims_have_roles(const OpShape& op) {
   if (op.info->family != OpFamily::kTopK) return std::nullopt;
-  const bool keeps = op.info->name == "keepbyindex";
+  const bool keeps = op.info->id == OpId::keepbyindex;
   const OpShape::Tensor& values = tensor(op, op.inputs[0]);
   const OpShape::Tensor& ranked = keeps ? tensor(op, op.inputs[1]) : tensor(op, op.output);
   std::set<int> searched, rank;
@@ -117,7 +117,7 @@ Found pointwise_tensors_share_a_stick(const OpShape& op) {
 
 Found conversions_keep_the_stick(const OpShape& op) {
   // Weight and batch quantisation take their pairs from another dim; the rest stays along one.
-  if (op.info->family != OpFamily::kConversion || op.info->name == "qfp8wt" || op.info->name == "qfp8mb")
+  if (op.info->family != OpFamily::kConversion || op.info->id == OpId::qfp8wt || op.info->id == OpId::qfp8mb)
     return std::nullopt;
   const std::set<int>& stick = tensor(op, op.output).stick;
   if (Found found = stick_is(op, op.inputs[0], stick, ", as the result, one dim")) return found;
@@ -159,7 +159,7 @@ bool may_reduce(const OpInfo& info) {
     case OpFamily::kDepthwise:
       return true;
     case OpFamily::kLayerNorm:
-      return info.name != "layernormscale" && info.name != "layernormnorm";
+      return info.id != OpId::layernormscale && info.id != OpId::layernormnorm;
     default:
       return false;
   }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <unordered_map>
+
 namespace spyre {
 namespace {
 
@@ -31,16 +33,17 @@ std::vector<OpInfo> build_table() {
   using enum OpFamily;
   using enum ExUnit;
   std::vector<OpInfo> ops;
-#define SPYRE_POINTWISE(name, inputs, formats, constants, mask, meaning) \
-  ops.push_back(                                                         \
-      {#name, inputs, kPointwise, kSfp, formats, formats, names_in(constants), mask, true, false, false});
-#define SPYRE_REDUCTION(name, formats, constants, variants, mask, start, meaning)                \
-  ops.push_back({#name, 1, kReduction, kSfp, formats, formats, names_in(constants), mask, false, \
+#define SPYRE_POINTWISE(name, inputs, formats, constants, mask, meaning)                                   \
+  ops.push_back({OpId::name, #name, inputs, kPointwise, kSfp, formats, formats, names_in(constants), mask, \
+                 true, false, false});
+#define SPYRE_REDUCTION(name, formats, constants, variants, mask, start, meaning)                            \
+  ops.push_back({OpId::name, #name, 1, kReduction, kSfp, formats, formats, names_in(constants), mask, false, \
                  ((variants)&kStick) != 0, ((variants)&kNonStick) != 0});
 #define SPYRE_CONVERSION(name, from, to) \
-  ops.push_back({#name, 1, kConversion, kSfp, from, to, {}, kNoMask, false, false, false});
-#define SPYRE_SPECIAL(name, inputs, family, unit, from, to, constants, mask, in_place) \
-  ops.push_back({#name, inputs, family, unit, from, to, names_in(constants), mask, in_place, false, false});
+  ops.push_back({OpId::name, #name, 1, kConversion, kSfp, from, to, {}, kNoMask, false, false, false});
+#define SPYRE_SPECIAL(name, inputs, family, unit, from, to, constants, mask, in_place)                   \
+  ops.push_back({OpId::name, #name, inputs, family, unit, from, to, names_in(constants), mask, in_place, \
+                 false, false});
 #include "spyre/ops/table.def"
   return ops;
 }
@@ -52,10 +55,14 @@ const std::vector<OpInfo>& table() {
 }
 
 const OpInfo* find_base(std::string_view name) {
-  for (const OpInfo& op : table()) {
-    if (op.name == name) return &op;
-  }
-  return nullptr;
+  using Names = std::unordered_map<std::string_view, const OpInfo*>;
+  static const Names& names = *new Names([] {
+    Names rows;
+    for (const OpInfo& op : table()) rows.emplace(op.name, &op);
+    return rows;
+  }());
+  const auto found = names.find(name);
+  return found == names.end() ? nullptr : found->second;
 }
 
 }  // namespace
@@ -106,6 +113,19 @@ std::string FormatSet::to_string() const {
 
 std::span<const OpInfo> all_ops() {
   return table();
+}
+
+const OpInfo& info_of(OpId op) {
+  return table()[static_cast<size_t>(op)];
+}
+
+std::string_view to_string(OpId op) {
+  return info_of(op).name;
+}
+
+std::optional<OpId> op_from_name(std::string_view base_name) {
+  const OpInfo* info = find_base(base_name);
+  return info == nullptr ? std::nullopt : std::optional(info->id);
 }
 
 const OpInfo* find_op(std::string_view name) {

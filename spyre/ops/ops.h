@@ -11,6 +11,16 @@
 
 namespace spyre {
 
+/// Which op function: one enumerator per row of table.def, in table order, called as the row is. Names are looked up once,
+/// where text is read; from then on operations are told apart by this.
+enum class OpId : uint8_t {
+#define SPYRE_POINTWISE(name, ...) name,
+#define SPYRE_REDUCTION(name, ...) name,
+#define SPYRE_CONVERSION(name, ...) name,
+#define SPYRE_SPECIAL(name, ...) name,
+#include "spyre/ops/table.def"
+};
+
 /// Ops that share rules of code generation and of execution.
 enum class OpFamily : uint8_t {
   kPointwise,   ///< one result per coordinate from the inputs at that coordinate
@@ -64,6 +74,7 @@ class FormatSet {
 /// What one op function is: a row of table.def as a value. The *meaning* of pointwise ops and reductions
 /// stays in the table, where an executor instantiates it (the head of table.def shows how).
 struct OpInfo {
+  OpId id;
   std::string_view name;  ///< base name; a reduction over a non-stick dimension appends `nonstick`
   int inputs;             ///< data inputs; index tensors of a gather come on top
   OpFamily family;
@@ -79,6 +90,14 @@ struct OpInfo {
 
 /// Every op function, in table order.
 std::span<const OpInfo> all_ops();
+
+const OpInfo& info_of(OpId op);
+
+/// The base name: `sum`.
+std::string_view to_string(OpId op);
+
+/// The op of a base name, as graphs and OpSpecs say it. None for a name without a row, `sumnonstick` included.
+std::optional<OpId> op_from_name(std::string_view base_name);
 
 /// The row of an op, by base name (`sum`, as OpSpecs say) or by op function name (`sumnonstick`, as artifacts
 /// say). Null for a name that is not in the table, `exx2nonstick` included.

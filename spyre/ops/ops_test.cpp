@@ -42,6 +42,17 @@ TEST(Ops, NamesAreUnique) {
   }
 }
 
+TEST(Ops, IdsAreTheRowsOfTheTable) {
+  for (const OpInfo& op : all_ops()) {
+    EXPECT_EQ(&info_of(op.id), &op);
+    EXPECT_EQ(to_string(op.id), op.name);
+    EXPECT_EQ(op_from_name(op.name), op.id);
+  }
+  EXPECT_EQ(op_from_name("sum"), OpId::sum);
+  EXPECT_EQ(op_from_name("sumnonstick"), std::nullopt);
+  EXPECT_EQ(op_from_name(""), std::nullopt);
+}
+
 TEST(Ops, NonStickNamesResolveToTheirReduction) {
   EXPECT_EQ(find_op("sumnonstick"), find_op("sum"));
   EXPECT_EQ(find_op("prodnonstick")->name, "prod");

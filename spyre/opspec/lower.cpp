@@ -18,17 +18,15 @@ namespace {
 // Turns one node into one OpSpec.
 class OpLowering {
  public:
-  OpLowering(const Graph& graph, const Node& node, const std::map<BufferId, int>& arguments)
+  OpLowering(const DeviceGraph& graph, const DeviceNode& node, const std::map<BufferId, int>& arguments)
       : graph_(graph), node_(node), arguments_(arguments) {}
 
   Result<OpSpec> run() {
     SPYRE_TRY(normalize());
     order_ = iteration_order(normal_);
     const std::vector<int64_t> steps = core_steps(normal_);
-    const bool shuffles = normal_.op.op == "shuffle";
-    spec_.op = restickify_ ? "ReStickifyOpHBM" : normal_.op.op;
-    const OpInfo* info = find_op(spec_.op);
-    SPYRE_CHECK(info != nullptr, fmt::format("'{}' is an op function", spec_.op));
+    const bool shuffles = normal_.op.op == OpId::shuffle;
+    spec_.op = restickify_ ? OpId::ReStickifyOpHBM : normal_.op.op;
     spec_.is_reduction = normal_.op.reduces;
     if (!shuffles) spec_.constants = normal_.op.constants;
     const bool by_target = shuffles && cores_after(loops()) > cores_used(loops());
@@ -59,21 +57,12 @@ class OpLowering {
   const std::vector<Loop>& loops() const { return normal_.access.loops; }
 
   Status normalize() {
-    std::vector<const DeviceLayout*> layouts;
-    const DeviceOp op = device_op(node_);
-    const auto layout = [&](const Access& access) {
-      return &*graph_.buffers[static_cast<size_t>(access.buffer)].layout;
-    };
-    for (const auto& [name, access] : op.indices) layouts.push_back(layout(access));
-    for (const Access& access : op.inputs) layouts.push_back(layout(access));
-    layouts.push_back(layout(op.output));
-    SPYRE_ASSIGN_OR_RETURN(normal_, normalize_op(graph_, node_, layouts));
+    SPYRE_ASSIGN_OR_RETURN(normal_, normal_form(graph_, node_));
     restickify_ = is_restickify(normal_);
     if (restickify_) give_lanes_a_loop();
-    const OpInfo* info = find_op(op.op);
-    if (info != nullptr && info->family == OpFamily::kConversion) give_single_elements_a_stick();
+    if (info_of(node_.op.op).family == OpFamily::kConversion) give_single_elements_a_stick();
     if (loops().empty()) give_one_loop();
-    complete_pairs(layouts);
+    complete_pairs(operand_layouts(graph_, node_));
     return Status();
   }
 
@@ -185,8 +174,8 @@ class OpLowering {
     spec_.debug_handle = std::move(handle);
   }
 
-  const Graph& graph_;
-  const Node& node_;
+  const DeviceGraph& graph_;
+  const DeviceNode& node_;
   const std::map<BufferId, int>& arguments_;
   NormalOp normal_;
   bool restickify_ = false;
@@ -194,15 +183,15 @@ class OpLowering {
   OpSpec spec_;
 };
 
-std::set<BufferId> written_buffers(const Graph& graph) {
+std::set<BufferId> written_buffers(const DeviceGraph& graph) {
   std::set<BufferId> written;
-  for (const Node& node : graph.nodes) written.insert(graph.owner(node.target));
+  for (const DeviceNode& node : graph.nodes) written.insert(graph.owner(node.op.output.buffer));
   return written;
 }
 
 }  // namespace
 
-std::vector<BufferId> launch_buffers(const Graph& graph) {
+std::vector<BufferId> launch_buffers(const DeviceGraph& graph) {
   std::vector<BufferId> ids;
   const auto count = static_cast<BufferId>(graph.buffers.size());
   for (BufferId id = 0; id < count; ++id) {
@@ -218,7 +207,7 @@ std::vector<BufferId> launch_buffers(const Graph& graph) {
   return ids;
 }
 
-Result<Kernel> lower_to_kernel(const Graph& graph) {
+Result<Kernel> lower_to_kernel(const DeviceGraph& graph) {
   Kernel kernel{.name = graph.name};
   const std::set<BufferId> written = written_buffers(graph);
   std::map<BufferId, int> arguments;
@@ -247,7 +236,7 @@ Result<Kernel> lower_to_kernel(const Graph& graph) {
     kernel.pool_bytes =
         std::max(kernel.pool_bytes, buffer.place->offset + buffer.layout->byte_size().value().count());
   }
-  for (const Node& node : graph.nodes) {
+  for (const DeviceNode& node : graph.nodes) {
     Result<OpSpec> op = OpLowering(graph, node, arguments).run();
     if (!op.ok()) return op.error();
     kernel.body.emplace_back(std::move(op).value());

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "spyre/base/result.h"
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 #include "spyre/opspec/opspec.h"
 
 namespace spyre {
@@ -13,9 +13,9 @@ namespace spyre {
 /// caller of the driver sees the same order.
 ///
 /// Needs layouts on every buffer, cut loops, and a place for every local buffer.
-Result<Kernel> lower_to_kernel(const Graph& graph);
+Result<Kernel> lower_to_kernel(const DeviceGraph& graph);
 
 /// The buffers behind the launch arguments, in their order.
-std::vector<BufferId> launch_buffers(const Graph& graph);
+std::vector<BufferId> launch_buffers(const DeviceGraph& graph);
 
 }  // namespace spyre

@@ -12,6 +12,7 @@
 #include "spyre/arch/data_format.h"
 #include "spyre/graph/expr.h"
 #include "spyre/layout/fill.h"
+#include "spyre/ops/ops.h"
 
 /// A kernel in which everything is decided: which op functions run in which order, over which extents, cut
 /// into how many slices, on which core, with every tensor's device layout and place. Code generators only
@@ -113,7 +114,7 @@ struct DebugHandle {
 
 /// One device operation.
 struct OpSpec {
-  std::string op;             ///< base name of a row of ops/table.def
+  OpId op = OpId::identity;
   bool is_reduction = false;  ///< true for reductions, matmul, conv, pool, topk
   /// Order matters, dimension labels are positional. Pointwise: output loops. Reduction: output loops, then
   /// the reduced one. Matmul: batch, M, N, K.

@@ -16,6 +16,7 @@ class Parser {
   explicit Parser(Lexer lexer) : lex_(std::move(lexer)) {}
 
   Result<Kernel> kernel();
+  Result<OpId> op_name();
   Result<OpSpec> op();
   Status end() { return lex_.at_end() ? Status() : Status(lex_.unexpected("the end of the text")); }
 
@@ -242,17 +243,28 @@ Status Parser::resolve_dynamic_extents(OpSpec& op) {
       bounded = true;
     }
     if (!bounded) {
-      return lex_.error_here(
-          fmt::format("op '{}': extent '{}' has no entry in symbolic_dim_bounds", op.op, dim.dynamic));
+      return lex_.error_here(fmt::format("op '{}': extent '{}' has no entry in symbolic_dim_bounds",
+                                         to_string(op.op), dim.dynamic));
     }
   }
   return Status();
 }
 
+Result<OpId> Parser::op_name() {
+  SPYRE_ASSIGN_OR_RETURN(const std::string name, lex_.word("the name of an op"));
+  if (const std::optional<OpId> op = op_from_name(name)) return *op;
+  const std::string message = fmt::format("op '{}' is not an op function of this card", name);
+  Error error(ErrorKind::kUnsupported, lex_.error_here(message).message);
+  if (const OpInfo* variant = find_op(name))
+    return std::move(error).try_instead(
+        fmt::format("the base name '{}'; the variant follows from the layouts", variant->name));
+  return std::move(error).note("ops/table.def lists the op functions");
+}
+
 Result<OpSpec> Parser::op() {
   SPYRE_TRY(lex_.expect("op"));
   OpSpec op;
-  SPYRE_TRY(store(lex_.word("the name of an op"), op.op));
+  SPYRE_TRY(store(op_name(), op.op));
   SPYRE_TRY(lex_.expect("{"));
   std::set<std::string> seen;
   while (!lex_.take("}")) {

@@ -125,7 +125,7 @@ std::vector<std::string> op_attributes(const OpSpec& op) {
 }
 
 void print_op(const OpSpec& op, const std::string& indent, std::string& out) {
-  out += fmt::format("{}op {} {{\n", indent, op.op);
+  out += fmt::format("{}op {} {{\n", indent, to_string(op.op));
   for (const std::string& line : op_attributes(op)) out += fmt::format("{}  {}\n", indent, line);
   for (const TensorArg& arg : op.args) out += fmt::format("{}  {}\n", indent, tensor_text(arg));
   out += indent + "}\n";

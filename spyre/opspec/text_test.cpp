@@ -52,7 +52,7 @@ TEST(OpSpecText, WorkedBroadcastAddHasTheFieldsOfTheReference) {
     })",
                              "t")
                         .value();
-  EXPECT_EQ(op.op, "add");
+  EXPECT_EQ(op.op, OpId::add);
   EXPECT_FALSE(op.is_reduction);
   EXPECT_EQ(op.iteration_space[0], (IterationDim{"c0", 4, 2, ""}));
   EXPECT_EQ(op.core_id_to_work_slice[0].second, Expr::mod(Expr::symbol("core_id"), 2));
@@ -92,6 +92,8 @@ TEST(OpSpecText, ArgumentsSayWhereViewsLieAndWhatConstantsHold) {
 
 TEST(OpSpecText, FailuresNameFileLineFoundAndExpected) {
   EXPECT_EQ(failure("kernel k {\n  opp add {}\n}"), "k.opspec:2: found 'opp', expected 'op', 'loop' or '}'");
+  EXPECT_THAT(failure("kernel k {\n op mish { } }"),
+              HasSubstr("op 'mish' is not an op function of this card"));
   EXPECT_THAT(failure("kernel k { op add { colour=3 } }"), HasSubstr("an op has no attribute 'colour'"));
   EXPECT_THAT(failure("kernel k { op add { is_reduction=True is_reduction=True } }"),
               HasSubstr("attribute 'is_reduction' appears twice"));
@@ -165,7 +167,8 @@ class RandomKernel {
     return t;
   }
   OpSpec op() {
-    OpSpec o{.op = word(), .is_reduction = pick(0, 1) == 0};
+    OpSpec o{.op = all_ops()[static_cast<size_t>(pick(0, std::ssize(all_ops()) - 1))].id,
+             .is_reduction = pick(0, 1) == 0};
     o.iteration_space = {{"a", pick(1, 500), pick(1, 4), ""}, {"b", 512, 1, pick(0, 1) == 0 ? "s0" : ""}};
     o.core_id_to_work_slice = {{"a", expr()}, {"b", expr()}};
     for (int64_t i = pick(0, 4); i > 0; --i) o.args.push_back(tensor(i != 1));

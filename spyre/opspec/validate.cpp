@@ -42,7 +42,7 @@ bool reduces(const OpInfo& info) {
     case OpFamily::kShuffle:
       return false;
     case OpFamily::kLayerNorm:
-      return info.name == "exx2";
+      return info.id == OpId::exx2;
     default:
       return true;
   }
@@ -57,20 +57,26 @@ bool has_window(const OpInfo& info) {
 class OpRules {
  public:
   OpRules(const OpSpec& op, const Kernel& kernel, const Machine& machine, const std::vector<int64_t>& loops)
-      : op_(op), kernel_(kernel), machine_(machine), loops_(loops), indices_(index_tensor_names(op)) {}
+
+      : op_(op),
+        info_(info_of(op.op)),
+        kernel_(kernel),
+        machine_(machine),
+        loops_(loops),
+        indices_(index_tensor_names(op)) {}
 
   Status check();
 
  private:
   Error refuse(std::string_view message) const {
-    return Error(ErrorKind::kInvalidArgument, fmt::format("op '{}': {}", op_.op, message));
+    return Error(ErrorKind::kInvalidArgument, fmt::format("op '{}': {}", to_string(op_.op), message));
   }
   Error refuse(const TensorArg& arg, std::string_view message) const {
     return Error(ErrorKind::kInvalidArgument,
-                 fmt::format("op '{}', tensor '{}': {}", op_.op, arg.name, message));
+                 fmt::format("op '{}', tensor '{}': {}", to_string(op_.op), arg.name, message));
   }
 
-  Status name();
+  Status reduction_flag();
   Status iteration_space();
   Status dynamic_extent(const IterationDim& dim);
   Status core_map();
@@ -88,16 +94,16 @@ class OpRules {
   bool is_index(const TensorArg& arg) const { return arg.is_input && indices_.contains(arg.name); }
 
   const OpSpec& op_;
+  const OpInfo& info_;
   const Kernel& kernel_;
   const Machine& machine_;
   const std::vector<int64_t>& loops_;  // trip counts, outermost first
-  const OpInfo* info_ = nullptr;
   std::set<std::string> symbols_;
   std::set<std::string> indices_;
 };
 
 Status OpRules::check() {
-  SPYRE_TRY(name());
+  SPYRE_TRY(reduction_flag());
   SPYRE_TRY(iteration_space());
   SPYRE_TRY(core_map());
   SPYRE_TRY(operands());
@@ -108,19 +114,10 @@ Status OpRules::check() {
   return shuffle();
 }
 
-Status OpRules::name() {
-  info_ = find_op(op_.op);
-  if (info_ == nullptr || info_->name != op_.op) {
-    Error error(ErrorKind::kUnsupported, fmt::format("op '{}' is not an op function of this card", op_.op));
-    if (info_ != nullptr) {
-      return std::move(error).try_instead(
-          fmt::format("the base name '{}'; the variant follows from the layouts", info_->name));
-    }
-    return std::move(error).note("ops/table.def lists the op functions");
-  }
-  if (op_.is_reduction != reduces(*info_)) {
+Status OpRules::reduction_flag() {
+  if (op_.is_reduction != reduces(info_)) {
     return refuse(fmt::format("is_reduction is {}, the op is of family {} and needs {}", op_.is_reduction,
-                              to_string(info_->family), reduces(*info_)));
+                              to_string(info_.family), reduces(info_)));
   }
   return Status();
 }
@@ -199,10 +196,10 @@ Status OpRules::operands() {
   if (op_.args.size() > kMostTensors) {
     return refuse(fmt::format("{} tensors, one op takes at most {}", op_.args.size(), kMostTensors));
   }
-  const size_t wanted = static_cast<size_t>(info_->inputs) + indices_.size() + 1;
+  const size_t wanted = static_cast<size_t>(info_.inputs) + indices_.size() + 1;
   if (op_.args.size() != wanted) {
     return refuse(fmt::format("{} tensors, needed are {} inputs, {} index tensors and the output",
-                              op_.args.size(), info_->inputs, indices_.size()));
+                              op_.args.size(), info_.inputs, indices_.size()));
   }
   for (size_t i = 0; i < op_.args.size(); ++i) {
     const bool last = i + 1 == op_.args.size();
@@ -223,7 +220,7 @@ Status OpRules::constants() {
     if (!std::isfinite(value)) return refuse(fmt::format("constant '{}' is not finite", key));
     if (!given.insert(key).second) return refuse(fmt::format("constant '{}' appears twice", key));
   }
-  const std::set<std::string> wanted(info_->constants.begin(), info_->constants.end());
+  const std::set<std::string> wanted(info_.constants.begin(), info_.constants.end());
   if (given != wanted) {
     return refuse(fmt::format("constants are {{{}}}, needed are {{{}}}", fmt::join(given, ", "),
                               fmt::join(wanted, ", ")));
@@ -232,7 +229,7 @@ Status OpRules::constants() {
 }
 
 Status OpRules::window() {
-  if (!has_window(*info_)) {
+  if (!has_window(info_)) {
     return op_.window ? Status(refuse("conv_params belong to pool and conv ops only")) : Status();
   }
   if (!op_.window) return refuse("pool and conv ops need conv_params");
@@ -286,7 +283,7 @@ Status OpRules::format(const TensorArg& arg) {
     return refuse(arg,
                   fmt::format("index tensors are SENUINT32 or IEEE_INT32, found {}", to_string(arg.format)));
   }
-  const FormatSet allowed = arg.is_input ? info_->input_formats : info_->output_formats;
+  const FormatSet allowed = arg.is_input ? info_.input_formats : info_.output_formats;
   if (!allowed.contains(arg.format)) {
     return refuse(arg, fmt::format("format {}, allowed are {}", to_string(arg.format), allowed.to_string()));
   }
@@ -378,7 +375,7 @@ Status OpRules::advance(const TensorArg& arg) {
 }
 
 Status OpRules::shuffle() {
-  const bool shuffles = info_->family == OpFamily::kShuffle;
+  const bool shuffles = info_.family == OpFamily::kShuffle;
   for (const TensorArg& arg : op_.args) {
     if (!shuffles && !arg.work_division.empty()) return refuse(arg, "work_division belongs to shuffle only");
     if (shuffles && arg.allocation.place != Place::kLx) {

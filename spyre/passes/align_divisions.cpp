@@ -48,13 +48,13 @@ std::optional<std::vector<Loop>> loops_like(const NormalOp& writer, const Normal
 
 class Aligner {
  public:
-  Aligner(Graph& graph, GraphAccess access, int64_t cores)
+  Aligner(DeviceGraph& graph, GraphAccess access, int64_t cores)
       : graph_(graph), access_(std::move(access)), cores_(cores), writer_(graph.buffers.size(), -1) {}
 
   void run() {
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (may_change(n)) align(n);
-      writer_[static_cast<size_t>(graph_.nodes[n].target)] = static_cast<int>(n);
+      writer_[static_cast<size_t>(graph_.nodes[n].op.output.buffer)] = static_cast<int>(n);
     }
   }
 
@@ -128,7 +128,7 @@ class Aligner {
     }
   }
 
-  Graph& graph_;
+  DeviceGraph& graph_;
   GraphAccess access_;
   const int64_t cores_;
   std::vector<int> writer_;  // by buffer: the last node that wrote it
@@ -136,7 +136,7 @@ class Aligner {
 
 }  // namespace
 
-Status align_divisions(Graph& graph, int64_t cores) {
+Status align_divisions(DeviceGraph& graph, int64_t cores) {
   SPYRE_ASSIGN_OR_RETURN(GraphAccess access, access_of(graph));
   Aligner(graph, std::move(access), cores).run();
   return Status();

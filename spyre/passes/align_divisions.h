@@ -1,7 +1,7 @@
 #pragma once
 
 #include "spyre/base/result.h"
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 
 namespace spyre {
 
@@ -16,6 +16,6 @@ namespace spyre {
 /// reduction or would have to: the order of a sum stays, and with it every bit of the result.
 ///
 /// Runs after divide-work, before the scratchpads are planned.
-Status align_divisions(Graph& graph, int64_t cores);
+Status align_divisions(DeviceGraph& graph, int64_t cores);
 
 }  // namespace spyre

@@ -7,8 +7,8 @@
 namespace spyre {
 namespace {
 
-Loop& loop(Graph& graph, std::string_view node, std::string_view name) {
-  for (Node& n : graph.nodes) {
+Loop& loop(DeviceGraph& graph, std::string_view node, std::string_view name) {
+  for (DeviceNode& n : graph.nodes) {
     for (Loop& l : n.loops) {
       if (n.name == node && l.name == name) return l;
     }
@@ -17,7 +17,7 @@ Loop& loop(Graph& graph, std::string_view node, std::string_view name) {
 }
 
 // t = exp x; y = -t over [8, 128]: two loops that divide as told.
-Graph chain() {
+DeviceGraph chain() {
   return test::divided(R"(graph g {
     input x : float16[8, 128] stride=[128, 1]
     buffer t : float16[8, 128] stride=[128, 1]
@@ -37,13 +37,13 @@ Graph chain() {
                        4);
 }
 
-bool in_lx(const Graph& graph, std::string_view name) {
+bool in_lx(const DeviceGraph& graph, std::string_view name) {
   const auto& place = graph.buffers[static_cast<size_t>(graph.find(name).value())].place;
   return place && place->kind == BufferPlace::Kind::kLx;
 }
 
 TEST(AlignDivisions, AReaderFollowsItsWriter) {
-  Graph graph = chain();
+  DeviceGraph graph = chain();
   loop(graph, "t", "p0").split = 2;
   loop(graph, "t", "p1").split = 2;
   ASSERT_EQ(loop(graph, "y", "p0").split, 4);
@@ -55,7 +55,7 @@ TEST(AlignDivisions, AReaderFollowsItsWriter) {
 }
 
 TEST(AlignDivisions, ItFollowsAlsoTheOrderOfCores) {
-  Graph graph = chain();
+  DeviceGraph graph = chain();
   loop(graph, "t", "p0") = {.name = "p0", .extent = 8, .split = 2, .step = 2};
   loop(graph, "t", "p1") = {.name = "p1", .extent = 128, .split = 2, .step = 1};
   ASSERT_TRUE(align_divisions(graph, 4).ok());
@@ -65,28 +65,28 @@ TEST(AlignDivisions, ItFollowsAlsoTheOrderOfCores) {
 }
 
 TEST(AlignDivisions, NoCoreIsGivenUp) {
-  Graph graph = chain();
+  DeviceGraph graph = chain();
   loop(graph, "t", "p0").split = 2;
-  const Graph before = graph;
+  const DeviceGraph before = graph;
   ASSERT_TRUE(align_divisions(graph, 4).ok());
   EXPECT_EQ(graph, before);
 }
 
 TEST(AlignDivisions, HintsStand) {
-  Graph graph = chain();
+  DeviceGraph graph = chain();
   loop(graph, "t", "p0").split = 2;
   loop(graph, "t", "p1").split = 2;
   graph.nodes[1].hints = {{"p0", 4}};
-  const Graph before = graph;
+  const DeviceGraph before = graph;
   ASSERT_TRUE(align_divisions(graph, 4).ok());
   EXPECT_EQ(graph, before);
 }
 
 // The sum over rows takes 16 x 2; following its rows / 32 producer would change the order of the sum.
 TEST(AlignDivisions, SplitReductionsStand) {
-  Graph graph = test::divided(test::column_softmax(512, 1024), 32);
+  DeviceGraph graph = test::divided(test::column_softmax(512, 1024), 32);
   ASSERT_EQ(loop(graph, "s", "r0").split, 2);
-  const Graph before = graph;
+  const DeviceGraph before = graph;
   ASSERT_TRUE(align_divisions(graph, 32).ok());
   EXPECT_EQ(graph, before);
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "spyre/base/result.h"
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 #include "spyre/passes/layout_choice.h"
 
 namespace spyre {
@@ -25,6 +25,6 @@ namespace spyre {
 ///
 /// Afterwards every buffer has its layout, every constant too (one per layout it is read in), and
 /// `normalize_op` accepts every node.
-Status assign_layouts(Graph& graph, const LayoutSearchOptions& options = {});
+Status assign_layouts(DeviceGraph& graph, const LayoutSearchOptions& options = {});
 
 }  // namespace spyre

@@ -16,17 +16,17 @@ constexpr int kBits = 32, kDigitBits = 16;
 
 // 2^k of whole numbers 0 <= k <= 16 in fp32. exp is right to a millionth, so the nearest whole number is the power.
 Operand whole_power_of_two(OpEmitter& emit, const Operand& k) {
-  const Operand near = emit.op("exp", {emit.op("mul", {k, number(emit, std::numbers::ln2)})});
-  return emit.op("floor", {emit.op("add", {near, number(emit, 0.5)})});
+  const Operand near = emit.op(OpId::exp, {emit.op(OpId::mul, {k, number(emit, std::numbers::ln2)})});
+  return emit.op(OpId::floor, {emit.op(OpId::add, {near, number(emit, 0.5)})});
 }
 
 // floor(x / p) for a power p of two up to 2^16, in fp32. What the guess leaves is so small that fp32 holds it.
 Operand shifted_right(OpEmitter& emit, const Operand& x, const Operand& p) {
   const auto quotient = [&](const Operand& value) {
-    Operand ratio = emit.op("floor", {emit.op("realdiv", {as_float(emit, value), p})});
+    Operand ratio = emit.op(OpId::floor, {emit.op(OpId::realdiv, {as_float(emit, value), p})});
     // Where p may be 1: what fp32 rounds up to 2^31 is no integer of 32 bits.
     if (!p.is_constant())
-      ratio = emit.op("clip", {ratio}, std::nullopt, {{"clipMin", -0x1p31}, {"clipMax", 0x1p31 - 128}});
+      ratio = emit.op(OpId::clip, {ratio}, std::nullopt, {{"clipMin", -0x1p31}, {"clipMax", 0x1p31 - 128}});
     return as_integer(emit, ratio);
   };
   const Operand whole = p.is_constant() ? integer(emit, p.value) : as_integer(emit, p);
@@ -83,9 +83,9 @@ Operand masked(OpEmitter& emit, const Operand& x, const std::vector<Run>& runs) 
 
 // The bits of a digit side by side along the loop of the powers, each 0 or 1, in fp32.
 Operand bits_of(OpEmitter& emit, const Operand& digit, const Operand& powers) {
-  const Operand above = emit.op("floor", {emit.op("realdiv", {digit, powers})});
-  const Operand pairs = emit.op("floor", {emit.op("mul", {above, number(emit, 0.5)})});
-  return emit.op("sub", {above, emit.op("mul", {pairs, number(emit, 2)})});
+  const Operand above = emit.op(OpId::floor, {emit.op(OpId::realdiv, {digit, powers})});
+  const Operand pairs = emit.op(OpId::floor, {emit.op(OpId::mul, {above, number(emit, 0.5)})});
+  return emit.op(OpId::sub, {above, emit.op(OpId::mul, {pairs, number(emit, 2)})});
 }
 
 Operand common_bits(OpEmitter& emit, const Operand& x, const Operand& y) {
@@ -93,8 +93,8 @@ Operand common_bits(OpEmitter& emit, const Operand& x, const Operand& y) {
   const Operand powers = whole_power_of_two(emit, emit.ramp(Expr::symbol(loop), HostType::kFloat32).value());
   const Digits a = digits_of(emit, x), b = digits_of(emit, y);
   const auto common = [&](const Operand& digit_a, const Operand& digit_b) {
-    const Operand both = emit.op("mul", {bits_of(emit, digit_a, powers), bits_of(emit, digit_b, powers)});
-    return emit.reduce("sum", {emit.op("mul", {both, powers})}, {loop});
+    const Operand both = emit.op(OpId::mul, {bits_of(emit, digit_a, powers), bits_of(emit, digit_b, powers)});
+    return emit.reduce(OpId::sum, {emit.op(OpId::mul, {both, powers})}, {loop});
   };
   return joined(emit, common(a.high, b.high), common(a.low, b.low), kBase);
 }
@@ -102,7 +102,7 @@ Operand common_bits(OpEmitter& emit, const Operand& x, const Operand& y) {
 // Of a y that is -1, 0 or 1, a truth value say: all of x, nothing, or its lowest bit.
 Operand masked_by_sign(OpEmitter& emit, const Operand& x, const Operand& y) {
   const Operand lowest = low_bits(emit, x, 1);
-  const Operand negative = as_integer(emit, emit.op("lesserthan", {as_float(emit, y), number(emit, 0)}));
+  const Operand negative = as_integer(emit, emit.op(OpId::lesserthan, {as_float(emit, y), number(emit, 0)}));
   const Operand chosen = sum(emit, lowest, product(emit, negative, difference(emit, x, lowest)));
   return product(emit, product(emit, y, y), chosen);
 }
@@ -122,8 +122,8 @@ Operand both(OpEmitter& emit, const Operand& x, const Operand& y) {
 
 // Whether a shift moves by at least one bit less than there are; 1 or 0.
 Operand is_short(OpEmitter& emit, const Operand& bits) {
-  const Operand high = emit.op("lesserthan", {bits, number(emit, kBits)});
-  return emit.op("mul", {high, emit.op("greaterequal", {bits, number(emit, 0)})});
+  const Operand high = emit.op(OpId::lesserthan, {bits, number(emit, kBits)});
+  return emit.op(OpId::mul, {high, emit.op(OpId::greaterequal, {bits, number(emit, 0)})});
 }
 
 // 2^bits as two factors up to 2^16, for 0 <= bits < 32.
@@ -131,8 +131,8 @@ struct Factors {
   Operand first, second;
 };
 Factors factors_of(OpEmitter& emit, const Operand& bits) {
-  const Operand first = emit.op("minimum", {bits, number(emit, kDigitBits)});
-  return {whole_power_of_two(emit, first), whole_power_of_two(emit, emit.op("sub", {bits, first}))};
+  const Operand first = emit.op(OpId::minimum, {bits, number(emit, kDigitBits)});
+  return {whole_power_of_two(emit, first), whole_power_of_two(emit, emit.op(OpId::sub, {bits, first}))};
 }
 
 Operand shift(OpEmitter& emit, const Operand& x, const Operand& by, bool left) {
@@ -145,28 +145,29 @@ Operand shift(OpEmitter& emit, const Operand& x, const Operand& by, bool left) {
   const Operand bits = as_float(emit, by);
   const Operand is_one = is_short(emit, bits);
   if (left) {
-    const Factors factors = factors_of(emit, emit.op("mul", {bits, is_one}));
+    const Factors factors = factors_of(emit, emit.op(OpId::mul, {bits, is_one}));
     const Operand moved =
         product(emit, product(emit, x, as_integer(emit, factors.first)), as_integer(emit, factors.second));
     return product(emit, moved, as_integer(emit, is_one));
   }
-  const Factors factors = factors_of(emit, emit.op("where3", {is_one, bits, number(emit, kBits - 1)}));
+  const Factors factors = factors_of(emit, emit.op(OpId::where3, {is_one, bits, number(emit, kBits - 1)}));
   return shifted_right(emit, shifted_right(emit, x, factors.first), factors.second);
 }
 
 }  // namespace
 
-std::optional<Operand> bit_op(OpEmitter& emit, std::string_view op, const std::vector<Operand>& operands) {
+std::optional<Operand> bit_op(OpEmitter& emit, BodyOp op, const std::vector<Operand>& operands) {
   const Operand& x = operands[0];
-  if (op == "bitwise_not") return difference(emit, integer(emit, -1), x);
-  if (op == "bitwise_and") return both(emit, x, operands[1]);
-  if (op == "bitwise_or") return difference(emit, sum(emit, x, operands[1]), both(emit, x, operands[1]));
-  if (op == "bitwise_xor") {
+  if (op == BodyOp::bitwise_not) return difference(emit, integer(emit, -1), x);
+  if (op == BodyOp::bitwise_and) return both(emit, x, operands[1]);
+  if (op == BodyOp::bitwise_or)
+    return difference(emit, sum(emit, x, operands[1]), both(emit, x, operands[1]));
+  if (op == BodyOp::bitwise_xor) {
     const Operand twice = product(emit, both(emit, x, operands[1]), integer(emit, 2));
     return difference(emit, sum(emit, x, operands[1]), twice);
   }
-  if (op == "bitwise_left_shift") return shift(emit, x, operands[1], /*left=*/true);
-  if (op == "bitwise_right_shift") return shift(emit, x, operands[1], /*left=*/false);
+  if (op == BodyOp::bitwise_left_shift) return shift(emit, x, operands[1], /*left=*/true);
+  if (op == BodyOp::bitwise_right_shift) return shift(emit, x, operands[1], /*left=*/false);
   return std::nullopt;
 }
 

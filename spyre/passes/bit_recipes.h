@@ -16,6 +16,6 @@ namespace spyre {
 
 /// bitwise_and, _or, _xor, _not, _left_shift or _right_shift; none for other operations. Shifts by less than 0 or more
 /// than 31 leave nothing but the sign, as PyTorch's do.
-std::optional<Operand> bit_op(OpEmitter& emit, std::string_view op, const std::vector<Operand>& operands);
+std::optional<Operand> bit_op(OpEmitter& emit, BodyOp op, const std::vector<Operand>& operands);
 
 }  // namespace spyre

@@ -8,7 +8,7 @@
 namespace spyre {
 namespace {
 
-void divide(Node& node, const std::vector<Loop>& loops) {
+void divide(DeviceNode& node, const std::vector<Loop>& loops) {
   for (const Loop& decided : loops) {
     for (Loop& loop : node.loops) {
       if (loop.name == decided.name) loop.split = decided.split, loop.step = decided.step;
@@ -17,7 +17,7 @@ void divide(Node& node, const std::vector<Loop>& loops) {
 }
 
 // What a graph costs once its scratchpads are planned.
-Result<lx::PlanCost> planned_cost(Graph graph, lx::Planner& planner) {
+Result<lx::PlanCost> planned_cost(DeviceGraph graph, lx::Planner& planner) {
   SPYRE_ASSIGN_OR_RETURN(const lx::Plan plan, planner.plan(graph, lx::Effort::kWholeLives));
   return lx::cost_of(graph);
 }
@@ -39,17 +39,18 @@ Json CoOptimizeReport::to_json() const {
   return {{"separate", cost(separate)}, {"joint", cost(joint)}, {"evaluated", evaluated}, {"exact", exact}};
 }
 
-Result<CoOptimizeReport> co_optimize(Graph& graph, lx::Planner& planner, const CoOptimizeOptions& options) {
+Result<CoOptimizeReport> co_optimize(DeviceGraph& graph, lx::Planner& planner,
+                                     const CoOptimizeOptions& options) {
   CoOptimizeReport report;
   SPYRE_ASSIGN_OR_RETURN(report.separate, planned_cost(graph, planner));
   report.joint = report.separate;
   SPYRE_ASSIGN_OR_RETURN(const lx::Analysis analysis, lx::Analysis::of(graph, planner.options().moves));
   // Sizes that fit together may still find no place together; with less room to count on they do.
-  Graph best = graph;
+  DeviceGraph best = graph;
   DivisionSearch search(analysis, options);
   for (const double room : {1.0, 0.85, 0.7}) {
     search.run(static_cast<int64_t>(static_cast<double>(planner.options().capacity.count()) * room));
-    Graph divided = graph;
+    DeviceGraph divided = graph;
     for (size_t n = 0; n < divided.nodes.size(); ++n) {
       if (const std::vector<Loop>* loops = search.loops(n)) divide(divided.nodes[n], *loops);
     }

@@ -4,7 +4,7 @@
 
 #include "spyre/base/json_fwd.h"
 #include "spyre/base/result.h"
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 #include "spyre/lx/plan_cost.h"
 #include "spyre/lx/planner.h"
 #include "spyre/passes/co_optimize/options.h"
@@ -35,7 +35,7 @@ struct CoOptimizeReport {
 ///
 /// The result is never worse than that of separate planning under the same model: both are planned to the
 /// end, and the cheaper one stays. Needs divided work; places nothing itself.
-Result<CoOptimizeReport> co_optimize(Graph& graph, lx::Planner& planner,
+Result<CoOptimizeReport> co_optimize(DeviceGraph& graph, lx::Planner& planner,
                                      const CoOptimizeOptions& options = {});
 
 }  // namespace spyre

@@ -15,20 +15,20 @@ namespace spyre {
 namespace {
 
 // What the model says of a graph whose scratchpads are planned.
-double planned(Graph graph, const lx::PlannerOptions& options = {}) {
+double planned(DeviceGraph graph, const lx::PlannerOptions& options = {}) {
   test::plan(graph, options).value();
   return lx::cost_of(graph).value().total().ns;
 }
 
-CoOptimizeReport optimized(Graph& graph, const CoOptimizeOptions& options = {},
+CoOptimizeReport optimized(DeviceGraph& graph, const CoOptimizeOptions& options = {},
                            const lx::PlannerOptions& planning = {}) {
   lx::Planner planner(planning);
   return co_optimize(graph, planner, options).value();
 }
 
 // Every division of a node, with every order of its cores.
-std::vector<std::vector<Loop>> divisions(const Graph& graph, const Node& node, int64_t cores) {
-  const NormalOp op = normalize_op(graph, node, operand_layouts(graph, node)).value();
+std::vector<std::vector<Loop>> divisions(const DeviceGraph& graph, const DeviceNode& node, int64_t cores) {
+  const NormalOp op = normal_form(graph, node).value();
   const DivisionProblem problem = division_problem(graph, node, op, cores);
   std::vector<std::vector<Loop>> all;
   const std::vector<Splits> legal = legal_splits(problem, span_floors(problem).value(), 1000).value();
@@ -49,7 +49,7 @@ std::vector<std::vector<Loop>> divisions(const Graph& graph, const Node& node, i
   return all;
 }
 
-double best_of_all(Graph graph, size_t node, int64_t cores) {
+double best_of_all(DeviceGraph graph, size_t node, int64_t cores) {
   if (node == graph.nodes.size()) return planned(graph);
   double least = std::numeric_limits<double>::infinity();
   for (const std::vector<Loop>& loops : divisions(graph, graph.nodes[node], cores)) {
@@ -75,7 +75,7 @@ std::string normalize_columns(int64_t m, int64_t n) {
 TEST(CoOptimize, FindsTheBestOfAllPlansOfASmallGraph) {
   for (const auto& [m, n] : {std::pair(4, 128), std::pair(2, 256), std::pair(64, 64)}) {
     for (const int64_t cores : {2, 4}) {
-      Graph graph = test::divided(normalize_columns(m, n), cores);
+      DeviceGraph graph = test::divided(normalize_columns(m, n), cores);
       const CoOptimizeOptions options{.cores = cores, .search_whole = 20'000};
       const double least = best_of_all(graph, 0, cores);
       const CoOptimizeReport report = optimized(graph, options);
@@ -87,7 +87,7 @@ TEST(CoOptimize, FindsTheBestOfAllPlansOfASmallGraph) {
 }
 
 TEST(CoOptimize, MovesFindItTooOnTheseGraphs) {
-  Graph graph = test::divided(normalize_columns(4, 128), 4);
+  DeviceGraph graph = test::divided(normalize_columns(4, 128), 4);
   const double least = best_of_all(graph, 0, 4);
   const CoOptimizeReport report = optimized(graph, {.cores = 4, .search_whole = 0});
   EXPECT_FALSE(report.exact);
@@ -97,7 +97,7 @@ TEST(CoOptimize, MovesFindItTooOnTheseGraphs) {
 TEST(CoOptimize, IsNeverWorseThanSeparatePlanningWhateverTheBudget) {
   for (const int64_t budget : {0, 1, 10, 100}) {
     for (const int64_t capacity : {1 << 10, 64 << 10, 1 << 20}) {
-      Graph graph = test::divided(test::column_softmax(512, 1024), 32);
+      DeviceGraph graph = test::divided(test::column_softmax(512, 1024), 32);
       const lx::PlannerOptions scratchpad{.capacity = Bytes(capacity)};
       const double separate = planned(graph, scratchpad);
       const CoOptimizeReport report =
@@ -111,15 +111,15 @@ TEST(CoOptimize, IsNeverWorseThanSeparatePlanningWhateverTheBudget) {
 }
 
 TEST(CoOptimize, GivesTheSameAnswerTwice) {
-  Graph a = test::divided(test::column_softmax(512, 1024), 32), b = a;
+  DeviceGraph a = test::divided(test::column_softmax(512, 1024), 32), b = a;
   optimized(a, {.plans_per_node = 60});
   optimized(b, {.plans_per_node = 60});
   EXPECT_EQ(a, b);
 }
 
 TEST(CoOptimize, LeavesSumsAsTheyAreWhenAsked) {
-  Graph graph = test::divided(test::column_softmax(512, 1024), 32);
-  const Graph before = graph;
+  DeviceGraph graph = test::divided(test::column_softmax(512, 1024), 32);
+  const DeviceGraph before = graph;
   optimized(graph, {.keep_sums = true});
   EXPECT_NE(graph, before);
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
@@ -137,8 +137,8 @@ TEST(CoOptimize, DoesAtLeastAsWellAsTheCapturedSoftmax) {
   const Json& capture = captures["softmax"][0];
   const std::map<std::string, std::string> ours = {
       {"buf0", "m"}, {"buf1", "d"}, {"buf2", "e"}, {"buf3", "s"}};
-  Graph graph = test::divided(test::column_softmax(512, 1024), 32);
-  Graph theirs = graph;
+  DeviceGraph graph = test::divided(test::column_softmax(512, 1024), 32);
+  DeviceGraph theirs = graph;
   const CoOptimizeReport report = optimized(graph);
   const lx::Plan plan = test::plan(graph).value();
   for (size_t i = 0; i < capture["inputs"].size(); ++i) {
@@ -148,7 +148,7 @@ TEST(CoOptimize, DoesAtLeastAsWellAsTheCapturedSoftmax) {
                                     [&](const auto& e) { return e.buffer == name->second; });
     EXPECT_TRUE(entry->address.has_value()) << name->second << ": " << entry->reason;
   }
-  for (Node& node : theirs.nodes) {
+  for (DeviceNode& node : theirs.nodes) {
     for (Loop& loop : node.loops) loop.split = loop.name == "p1" ? 16 : 1;
   }
   EXPECT_LE(report.joint.total().ns, planned(theirs));

@@ -13,20 +13,20 @@ using test::entry;
 using testing::ElementsAre;
 
 // m, d, e, s, y: max, subtract, exponential, sum, divide.
-Graph softmax_of_two_operations() {
-  Graph graph = test::divided(test::column_softmax(128, 256), 1);
+DeviceGraph softmax_of_two_operations() {
+  DeviceGraph graph = test::divided(test::column_softmax(128, 256), 1);
   cut_bundles(graph, 2);
   return graph;
 }
 
-std::vector<int64_t> bundles_of(const Graph& graph) {
+std::vector<int64_t> bundles_of(const DeviceGraph& graph) {
   std::vector<int64_t> bundles;
-  for (const Node& node : graph.nodes) bundles.push_back(node.bundle);
+  for (const DeviceNode& node : graph.nodes) bundles.push_back(node.bundle);
   return bundles;
 }
 
 TEST(CutBundles, CountsOperationsAndLeavesTheRestToTheLast) {
-  Graph graph = softmax_of_two_operations();
+  DeviceGraph graph = softmax_of_two_operations();
   EXPECT_THAT(bundles_of(graph), ElementsAre(0, 0, 1, 1, 2));
   EXPECT_TRUE(verify(graph).ok());
   cut_bundles(graph, 0);
@@ -35,19 +35,19 @@ TEST(CutBundles, CountsOperationsAndLeavesTheRestToTheLast) {
 }
 
 TEST(CutBundles, BundlesPrintAndReadBack) {
-  const Graph graph = softmax_of_two_operations();
-  EXPECT_EQ(parse_graph(to_text(graph)).value(), graph);
+  const DeviceGraph graph = softmax_of_two_operations();
+  EXPECT_EQ(parse_device_graph(to_text(graph)).value(), graph);
 }
 
 TEST(CutBundles, BundlesOutOfOrderAreRefused) {
-  Graph graph = softmax_of_two_operations();
+  DeviceGraph graph = softmax_of_two_operations();
   std::swap(graph.nodes[1].bundle, graph.nodes[2].bundle);
   EXPECT_THAT(verify(graph).error().message, testing::HasSubstr("node 'e': is in bundle 0 after bundle 1"));
 }
 
 TEST(CutBundles, OnePlanSpansAllBundlesAndMarksWhatItCrosses) {
-  Graph whole = test::divided(test::column_softmax(128, 256), 1);
-  Graph cut = softmax_of_two_operations();
+  DeviceGraph whole = test::divided(test::column_softmax(128, 256), 1);
+  DeviceGraph cut = softmax_of_two_operations();
   const lx::Plan plan = test::plan(cut).value();
   EXPECT_EQ(plan.to_json(), test::plan(whole).value().to_json());
   // x_lx is copied in before m; d crosses the first cut, e and s the second.
@@ -57,7 +57,7 @@ TEST(CutBundles, OnePlanSpansAllBundlesAndMarksWhatItCrosses) {
 }
 
 TEST(CutBundles, WithoutMarksNothingStaysInLxAcrossACut) {
-  Graph graph = softmax_of_two_operations();
+  DeviceGraph graph = softmax_of_two_operations();
   const lx::Plan plan =
       test::plan(graph, {.moves = lx::MoveSet::all().without({lx::Move::kCrossBundles})}).value();
   EXPECT_THAT(non_terminal_bundles(graph), ElementsAre(false, false, false));

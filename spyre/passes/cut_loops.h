@@ -1,7 +1,7 @@
 #pragma once
 
 #include "spyre/base/result.h"
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 
 namespace spyre {
 
@@ -12,6 +12,6 @@ namespace spyre {
 ///                                              ->    node y (p0_1: 4, p0_0: 128)  y[128*p0_1 + p0_0] = neg x[...]
 ///
 /// Needs layouts.
-Status cut_loops(Graph& graph);
+Status cut_loops(DeviceGraph& graph);
 
 }  // namespace spyre

@@ -13,7 +13,7 @@
 namespace spyre {
 namespace {
 
-DivisionTensor tensor_of(const Graph& graph, const Access& access, const DeviceAccess& device,
+DivisionTensor tensor_of(const DeviceGraph& graph, const Access& access, const DeviceAccess& device,
                          const std::vector<Loop>& loops) {
   const Buffer& buffer = graph.buffers[static_cast<size_t>(access.buffer)];
   return {.name = buffer.name,
@@ -61,7 +61,7 @@ void keep_ragged_turns_whole(const NormalOp& op, DivisionProblem& problem) {
 
 // The loop along an interleaved stick is cut anew wherever the node is looked at: its parts have no place to keep a
 // split.
-void keep_woven_whole(const Node& node, const NormalOp& op, DivisionProblem& problem) {
+void keep_woven_whole(const DeviceNode& node, const NormalOp& op, DivisionProblem& problem) {
   if (!op.access.indices.empty()) return;
   for (const Loop& loop : op.access.loops) {
     const bool kept = std::any_of(node.loops.begin(), node.loops.end(),
@@ -71,7 +71,8 @@ void keep_woven_whole(const Node& node, const NormalOp& op, DivisionProblem& pro
 }
 
 // Widened elements alternate over pairs of sticks; a core owns whole pairs.
-void keep_pairs_together(const Graph& graph, const Node& node, const NormalOp& op, DivisionProblem& problem) {
+void keep_pairs_together(const DeviceGraph& graph, const DeviceNode& node, const NormalOp& op,
+                         DivisionProblem& problem) {
   constexpr int64_t kPair = 64;
   const std::vector<const DeviceLayout*> layouts = operand_layouts(graph, node);
   for (size_t i = 0; i < layouts.size(); ++i) {
@@ -89,8 +90,9 @@ void keep_pairs_together(const Graph& graph, const Node& node, const NormalOp& o
 
 }  // namespace
 
-DivisionProblem division_problem(const Graph& graph, const Node& node, const NormalOp& op, int64_t cores) {
-  DivisionProblem problem{.op = fmt::format("{} ({})", node.name, op.op.op), .cores = cores};
+DivisionProblem division_problem(const DeviceGraph& graph, const DeviceNode& node, const NormalOp& op,
+                                 int64_t cores) {
+  DivisionProblem problem{.op = fmt::format("{} ({})", node.name, to_string(op.op.op)), .cores = cores};
   problem.role = op.op.is_matmul() ? OpRole::kMatmul
                  : op.op.reduces   ? OpRole::kReduction
                                    : OpRole::kPointwise;
@@ -137,7 +139,8 @@ std::optional<size_t> left_out(const DivisionProblem& problem, const Splits& spl
 }
 
 // Divides with the hints that can be followed. Those that cannot are noted, and the node forgets them.
-Result<Splits> divide_as_hinted(DivisionProblem problem, Node& node, std::vector<RefusedHint>& refused) {
+Result<Splits> divide_as_hinted(DivisionProblem problem, DeviceNode& node,
+                                std::vector<RefusedHint>& refused) {
   while (!problem.hints.empty()) {
     Result<Splits> splits = choose_splits(problem);
     std::optional<size_t> culprit;
@@ -164,11 +167,11 @@ Result<Splits> divide_as_hinted(DivisionProblem problem, Node& node, std::vector
 
 }  // namespace
 
-Result<std::vector<RefusedHint>> divide_work(Graph& graph, int64_t cores) {
+Result<std::vector<RefusedHint>> divide_work(DeviceGraph& graph, int64_t cores) {
   std::vector<RefusedHint> refused;
-  for (Node& node : graph.nodes) {
+  for (DeviceNode& node : graph.nodes) {
     if (node.loops.empty()) continue;
-    SPYRE_ASSIGN_OR_RETURN(const NormalOp op, normalize_op(graph, node, operand_layouts(graph, node)));
+    SPYRE_ASSIGN_OR_RETURN(const NormalOp op, normal_form(graph, node));
     const Result<Splits> splits = divide_as_hinted(division_problem(graph, node, op, cores), node, refused);
     if (!splits.ok()) return Error(splits.error()).about(origin_of(node));
     for (Loop& loop : node.loops) loop.split = split_of(splits.value(), loop.name);

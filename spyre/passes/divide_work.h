@@ -1,7 +1,7 @@
 #pragma once
 
 #include "spyre/base/result.h"
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 #include "spyre/graph/normal_op.h"
 #include "spyre/passes/division/division_problem.h"
 #include "spyre/passes/refused_hint.h"
@@ -18,9 +18,10 @@ namespace spyre {
 /// and the work is divided without it.
 ///
 /// Needs layouts and cut loops. Refused: what no division brings within a core's reach.
-Result<std::vector<RefusedHint>> divide_work(Graph& graph, int64_t cores);
+Result<std::vector<RefusedHint>> divide_work(DeviceGraph& graph, int64_t cores);
 
 /// One node as a problem of division/.
-DivisionProblem division_problem(const Graph& graph, const Node& node, const NormalOp& op, int64_t cores);
+DivisionProblem division_problem(const DeviceGraph& graph, const DeviceNode& node, const NormalOp& op,
+                                 int64_t cores);
 
 }  // namespace spyre

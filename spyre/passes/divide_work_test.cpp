@@ -10,8 +10,8 @@ namespace {
 using testing::HasSubstr;
 
 /// y = exp x over [512, 64], with hints, undivided.
-Graph hinted(std::vector<std::pair<std::string, int64_t>> hints) {
-  Graph graph = test::divided(R"(graph g {
+DeviceGraph hinted(std::vector<std::pair<std::string, int64_t>> hints) {
+  DeviceGraph graph = test::divided(R"(graph g {
     input x : float16[512, 64] stride=[64, 1]
     buffer y : float16[512, 64] stride=[64, 1]
     node y (p0: 512, p1: 64) {
@@ -21,23 +21,23 @@ Graph hinted(std::vector<std::pair<std::string, int64_t>> hints) {
     }
     return y
   })",
-                              1);
+                                    1);
   graph.nodes[0].hints = std::move(hints);
   return graph;
 }
 
 TEST(DivideNodes, AHintThatCanBeFollowedIs) {
-  Graph graph = hinted({{"p0", 8}});
+  DeviceGraph graph = hinted({{"p0", 8}});
   EXPECT_TRUE(divide_work(graph, 32).value().empty());
   EXPECT_EQ(graph.nodes[0].loops[0].split, 8);
   EXPECT_FALSE(graph.nodes[0].hints.empty());
 }
 
 TEST(DivideNodes, AHintThatCannotIsRefusedWithItsReasonAndTheWorkDividedWithoutIt) {
-  Graph plain = hinted({});
+  DeviceGraph plain = hinted({});
   ASSERT_TRUE(divide_work(plain, 32).ok());
   for (const int64_t split : {7, 0, -1, 64, 1000}) {
-    Graph graph = hinted({{"p0", split}});
+    DeviceGraph graph = hinted({{"p0", split}});
     const std::vector<RefusedHint> refused = divide_work(graph, 32).value();
     ASSERT_EQ(refused.size(), 1) << split;
     EXPECT_EQ(refused[0].node, "y");
@@ -49,7 +49,7 @@ TEST(DivideNodes, AHintThatCannotIsRefusedWithItsReasonAndTheWorkDividedWithoutI
 }
 
 TEST(DivideNodes, OnlyTheCulpritIsRefused) {
-  Graph graph = hinted({{"p0", 8}, {"p1", 3}});
+  DeviceGraph graph = hinted({{"p0", 8}, {"p1", 3}});
   const std::vector<RefusedHint> refused = divide_work(graph, 32).value();
   ASSERT_EQ(refused.size(), 1);
   EXPECT_EQ(refused[0].loop, "p1");

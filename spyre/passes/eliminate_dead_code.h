@@ -1,6 +1,6 @@
 #pragma once
 
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 
 namespace spyre {
 
@@ -12,5 +12,6 @@ namespace spyre {
 ///
 /// Stores into inputs always stay. Loops of one step count nothing: indices no longer name them.
 void eliminate_dead_code(Graph& graph);
+void eliminate_dead_code(DeviceGraph& graph);
 
 }  // namespace spyre

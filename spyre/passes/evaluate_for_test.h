@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "spyre/graph/device_op.h"
+#include "spyre/graph/device_graph.h"
 #include "spyre/layout/sen169.h"
 #include "spyre/ops/formulas.h"
 
@@ -18,38 +18,39 @@ namespace spyre::test {
 
 using Values = std::vector<double>;
 
-inline double apply(const std::string& op, const Values& operands, const Values& constants) {
+inline double apply(OpId op, const Values& operands, const Values& constants) {
   using namespace formulas;
   using T = float;
   const auto at = [](const Values& values, size_t i) { return i < values.size() ? values[i] : 0.0; };
   const auto word = [&](size_t i) { return static_cast<uint32_t>(static_cast<int64_t>(at(operands, i))); };
-  if (op == "addi32toi32") return static_cast<int32_t>(word(0) + word(1));
-  if (op == "muli32toi32") return static_cast<int32_t>(word(0) * word(1));
-  if (op == "fp32toint32") return std::trunc(std::clamp(operands[0], -0x1p31, 0x1p31 - 1));
-  if (op == "fp32todl16") return fp32_from_sen169(sen169_from_fp32(static_cast<float>(operands[0])));
-  if (op == "int32tofp32") return static_cast<float>(operands[0]);
-  if (op == "dl16tofp32" || op == "identity") return operands[0];
+  if (op == OpId::addi32toi32) return static_cast<int32_t>(word(0) + word(1));
+  if (op == OpId::muli32toi32) return static_cast<int32_t>(word(0) * word(1));
+  if (op == OpId::fp32toint32) return std::trunc(std::clamp(operands[0], -0x1p31, 0x1p31 - 1));
+  if (op == OpId::fp32todl16) return fp32_from_sen169(sen169_from_fp32(static_cast<float>(operands[0])));
+  if (op == OpId::int32tofp32) return static_cast<float>(operands[0]);
+  if (op == OpId::dl16tofp32 || op == OpId::identity) return operands[0];
   [[maybe_unused]] const T x = static_cast<T>(at(operands, 0)), y = static_cast<T>(at(operands, 1)),
                            z = static_cast<T>(at(operands, 2));
   [[maybe_unused]] const T k0 = static_cast<T>(at(constants, 0)), k1 = static_cast<T>(at(constants, 1));
 #define SPYRE_POINTWISE(name, inputs, formats, names, mask, meaning) \
-  if (op == #name) return static_cast<T>(meaning);
+  if (op == OpId::name) return static_cast<T>(meaning);
 #include "spyre/ops/table.def"
-  SPYRE_CHECK(false, "no meaning here for '" + op + "'");
+  SPYRE_CHECK(false, "no meaning here for '" + std::string(to_string(op)) + "'");
 }
 
-inline double fold(const std::string& op, double so_far, double value) {
+inline double fold(OpId op, double so_far, double value) {
   const auto a = static_cast<float>(so_far), x = static_cast<float>(value);
-  if (op == "sum" || op == "mean" || op == "batchmatmul") return a + x;
-  if (op == "prod") return a * x;
-  SPYRE_CHECK(op == "max" || op == "min", "no meaning here for the reduction '" + op + "'");
-  return op == "max" ? formulas::max(a, x) : formulas::min(a, x);
+  if (op == OpId::sum || op == OpId::mean || op == OpId::batchmatmul) return a + x;
+  if (op == OpId::prod) return a * x;
+  SPYRE_CHECK(op == OpId::max || op == OpId::min,
+              "no meaning here for the reduction '" + std::string(to_string(op)) + "'");
+  return op == OpId::max ? formulas::max(a, x) : formulas::min(a, x);
 }
 
 class Evaluator {
  public:
   /// Runs the graph on its inputs, by name, and answers with its first result.
-  static Values run(const Graph& graph, const std::map<std::string, Values>& inputs) {
+  static Values run(const DeviceGraph& graph, const std::map<std::string, Values>& inputs) {
     Evaluator evaluator(graph);
     for (size_t i = 0; i < graph.buffers.size(); ++i) {
       const Buffer& buffer = graph.buffers[i];
@@ -61,20 +62,20 @@ class Evaluator {
         values[e] = buffer.fill->start + buffer.fill->step * static_cast<double>(e);
       }
     }
-    for (const Node& node : graph.nodes) evaluator.run(node);
+    for (const DeviceNode& node : graph.nodes) evaluator.run(node);
     return evaluator.memory_[static_cast<size_t>(graph.results[0])];
   }
 
  private:
-  explicit Evaluator(const Graph& graph) : memory_(graph.buffers.size()) {}
+  explicit Evaluator(const DeviceGraph& graph) : memory_(graph.buffers.size()) {}
 
   double& element(const Access& access, const std::map<std::string, int64_t, std::less<>>& at) {
     return memory_[static_cast<size_t>(access.buffer)]
                   [static_cast<size_t>(access.index.evaluate(at).value())];
   }
 
-  void run(const Node& node) {
-    const DeviceOp op = device_op(node);
+  void run(const DeviceNode& node) {
+    const DeviceOp& op = node.op;
     Values constants;
     for (const auto& [name, value] : op.constants) constants.push_back(value);
     // Reduced loops run inside the others: the first step of each result starts it.
@@ -108,7 +109,7 @@ class Evaluator {
       return std::all_of(loops.begin(), loops.end(), [&](const Loop& l) { return !l.reduced || when(l); });
     };
     result = is([&](const Loop& l) { return at.at(l.name) == 0; }) ? value : fold(op.op, result, value);
-    if (op.op == "mean" && is([&](const Loop& l) { return at.at(l.name) == l.extent - 1; }))
+    if (op.op == OpId::mean && is([&](const Loop& l) { return at.at(l.name) == l.extent - 1; }))
       result *= constants[0];
   }
 

@@ -3,14 +3,14 @@
 #include <map>
 #include <tuple>
 
-#include "spyre/graph/device_op.h"
+#include "spyre/graph/device_graph.h"
 
 namespace spyre {
 namespace {
 
 class CopyInserter {
  public:
-  CopyInserter(Graph& graph, const std::vector<std::vector<DeviceLayout>>& candidates,
+  CopyInserter(DeviceGraph& graph, const std::vector<std::vector<DeviceLayout>>& candidates,
                Conversions& conversions, const LayoutChoice& choice)
       : graph_(graph),
         candidates_(candidates),
@@ -23,23 +23,20 @@ class CopyInserter {
       if (choice_.layout[id] >= 0)
         graph_.buffers[id].layout = candidates_[id][static_cast<size_t>(choice_.layout[id])];
     }
-    std::vector<Node> nodes = std::move(graph_.nodes);
+    std::vector<DeviceNode> nodes = std::move(graph_.nodes);
     graph_.nodes.clear();
     for (size_t n = 0; n < nodes.size(); ++n) {
       redirect(nodes[n], choice_.read_as[n]);
-      const BufferId target = nodes[n].target;
+      const BufferId target = nodes[n].op.output.buffer;
       graph_.nodes.push_back(std::move(nodes[n]));
       if (static_cast<size_t>(target) < version_.size()) ++version_[static_cast<size_t>(target)];
     }
   }
 
  private:
-  void redirect(Node& node, const std::vector<int>& read_as) {
-    DeviceOp op = device_op(node);
+  void redirect(DeviceNode& node, const std::vector<int>& read_as) {
     size_t operand = 0;
-    for (auto& [name, access] : op.indices) redirect(access, read_as[operand++]);
-    for (Access& access : op.inputs) redirect(access, read_as[operand++]);
-    set_device_op(graph_, node, op, graph_.buffers[static_cast<size_t>(op.output.buffer)].dtype);
+    for_each_read(node.op, [&](Access& access) { redirect(access, read_as[operand++]); });
   }
 
   void redirect(Access& access, int as) {
@@ -109,18 +106,16 @@ class CopyInserter {
       buffer.name = owner + (written ? "_lanes" : "_" + buffer.name);
       known[i] = graph_.add_buffer(std::move(buffer));
     }
-    for (Node node : lanes.graph.nodes) {
-      for (Instruction& instruction : node.body) {
-        if (instruction.is_load()) instruction.buffer = known[static_cast<size_t>(instruction.buffer)];
-      }
-      node.target = known[static_cast<size_t>(node.target)];
-      node.name = graph_.buffers[static_cast<size_t>(node.target)].name;
+    for (DeviceNode node : lanes.graph.nodes) {
+      for_each_access(node.op,
+                      [&](Access& access) { access.buffer = known[static_cast<size_t>(access.buffer)]; });
+      node.name = graph_.buffers[static_cast<size_t>(node.op.output.buffer)].name;
       graph_.nodes.push_back(std::move(node));
     }
     return to;
   }
 
-  Graph& graph_;
+  DeviceGraph& graph_;
   const std::vector<std::vector<DeviceLayout>>& candidates_;
   Conversions& conversions_;
   const LayoutChoice& choice_;
@@ -130,7 +125,7 @@ class CopyInserter {
 
 }  // namespace
 
-void insert_copies(Graph& graph, const std::vector<std::vector<DeviceLayout>>& candidates,
+void insert_copies(DeviceGraph& graph, const std::vector<std::vector<DeviceLayout>>& candidates,
                    Conversions& conversions, const LayoutChoice& choice) {
   CopyInserter(graph, candidates, conversions, choice).run();
 }

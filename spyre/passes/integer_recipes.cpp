@@ -17,19 +17,19 @@ using namespace integer_steps;
 
 // By the sign of the difference: that of the integers themselves where they are so close that floats do not
 // tell them apart, else that of the floats, which never overflows. A truth value in fp32.
-Operand compared(OpEmitter& emit, std::string_view comparison, const Operand& x, const Operand& y) {
+Operand compared(OpEmitter& emit, OpId comparison, const Operand& x, const Operand& y) {
   const Operand a = as_float(emit, x), b = as_float(emit, y);
   // Beside a number that fp32 holds with its neighbours, the other may be rounded: it stays on its side.
-  if (std::min(x.most, y.most) < kExact) return emit.op(comparison, {a, b});
+  if (std::min(x.most, y.most) < kExactInFp32) return emit.op(comparison, {a, b});
   Operand apart = as_float(emit, difference(emit, x, y));
-  if (comparison != "equal" && comparison != "notequal") {
-    apart = emit.op("where3", {emit.op("equal", {a, b}), apart, emit.op("sub", {a, b})});
+  if (comparison != OpId::equal && comparison != OpId::notequal) {
+    apart = emit.op(OpId::where3, {emit.op(OpId::equal, {a, b}), apart, emit.op(OpId::sub, {a, b})});
   }
   return emit.op(comparison, {apart, number(emit, 0)});
 }
 
 // 1 where it holds, else 0, as an integer.
-Operand indicator(OpEmitter& emit, std::string_view comparison, const Operand& x, const Operand& y) {
+Operand indicator(OpEmitter& emit, OpId comparison, const Operand& x, const Operand& y) {
   Operand result = as_integer(emit, compared(emit, comparison, x, y));
   result.most = 1;
   return result;
@@ -40,7 +40,7 @@ Operand chosen(OpEmitter& emit, const Operand& one_or_zero, const Operand& x, co
   return sum(emit, y, product(emit, one_or_zero, difference(emit, x, y)));
 }
 
-Operand extreme_of_two(OpEmitter& emit, std::string_view comparison, const Operand& x, const Operand& y) {
+Operand extreme_of_two(OpEmitter& emit, OpId comparison, const Operand& x, const Operand& y) {
   return chosen(emit, indicator(emit, comparison, x, y), x, y);
 }
 
@@ -64,23 +64,23 @@ struct Division {
 Division divided(OpEmitter& emit, const Operand& x, const Operand& y) {
   const Operand divisor = as_float(emit, y), zero = integer(emit, 0);
   const auto guess = [&](const Operand& rest) {
-    const Operand ratio = emit.op("floor", {emit.op("realdiv", {as_float(emit, rest), divisor})});
+    const Operand ratio = emit.op(OpId::floor, {emit.op(OpId::realdiv, {as_float(emit, rest), divisor})});
     // What fp32 rounds up to 2^31 is no integer of 32 bits.
     return as_integer(
-        emit, emit.op("clip", {ratio}, std::nullopt, {{"clipMin", -0x1p31}, {"clipMax", 0x1p31 - 128}}));
+        emit, emit.op(OpId::clip, {ratio}, std::nullopt, {{"clipMin", -0x1p31}, {"clipMax", 0x1p31 - 128}}));
   };
   Operand quotient = guess(x);
   Operand remainder = difference(emit, x, product(emit, quotient, y));
   const Operand more = guess(remainder);
   quotient = sum(emit, quotient, more);
   remainder = difference(emit, remainder, product(emit, more, y));
-  const Operand sign =
-      sum(emit, product(emit, indicator(emit, "lesserthan", y, zero), integer(emit, -2)), integer(emit, 1));
-  const auto along_divisor = [&](std::string_view comparison, const Operand& value) {
+  const Operand sign = sum(emit, product(emit, indicator(emit, OpId::lesserthan, y, zero), integer(emit, -2)),
+                           integer(emit, 1));
+  const auto along_divisor = [&](OpId comparison, const Operand& value) {
     return indicator(emit, comparison, product(emit, value, sign), zero);
   };
-  const Operand down = along_divisor("lesserthan", remainder);
-  const Operand up = along_divisor("greaterequal", difference(emit, remainder, y));
+  const Operand down = along_divisor(OpId::lesserthan, remainder);
+  const Operand up = along_divisor(OpId::greaterequal, difference(emit, remainder, y));
   // Far on the wrong side, the difference wraps: who steps down does not step up.
   const Operand step = difference(emit, chosen(emit, down, zero, up), down);
   return {sum(emit, quotient, step), difference(emit, remainder, product(emit, step, y))};
@@ -88,60 +88,59 @@ Division divided(OpEmitter& emit, const Operand& x, const Operand& y) {
 
 // 1 where rounding towards zero goes up from the floor: the exact quotient is below zero, and broken.
 Operand below_zero_and_broken(OpEmitter& emit, const Operand& x, const Operand& y, const Division& d) {
-  const Operand signs = emit.op("mul", {as_float(emit, x), as_float(emit, y)});
-  const Operand below = emit.op("lesserthan", {signs, number(emit, 0)});
-  return product(emit, as_integer(emit, below), indicator(emit, "notequal", d.remainder, integer(emit, 0)));
+  const Operand signs = emit.op(OpId::mul, {as_float(emit, x), as_float(emit, y)});
+  const Operand below = emit.op(OpId::lesserthan, {signs, number(emit, 0)});
+  return product(emit, as_integer(emit, below),
+                 indicator(emit, OpId::notequal, d.remainder, integer(emit, 0)));
 }
 
-std::optional<Operand> quotient_or_remainder(OpEmitter& emit, std::string_view op, const Operand& x,
-                                             const Operand& y) {
-  const bool towards_zero = op == "truncdiv" || op == "fmod";
-  if (!towards_zero && op != "floordiv" && op != "remainder") return std::nullopt;
+std::optional<Operand> quotient_or_remainder(OpEmitter& emit, BodyOp op, const Operand& x, const Operand& y) {
+  const bool towards_zero = op == BodyOp::truncdiv || op == BodyOp::fmod;
+  if (!towards_zero && op != BodyOp::floordiv && op != BodyOp::remainder) return std::nullopt;
   Division d = divided(emit, x, y);
   if (towards_zero) {
     const Operand up = below_zero_and_broken(emit, x, y, d);
     d.quotient = sum(emit, d.quotient, up);
     d.remainder = difference(emit, d.remainder, product(emit, up, y));
   }
-  return op == "floordiv" || op == "truncdiv" ? d.quotient : d.remainder;
+  return op == BodyOp::floordiv || op == BodyOp::truncdiv ? d.quotient : d.remainder;
 }
 
-Operand folded(OpEmitter& emit, std::string_view op, Operand x, const std::vector<std::string>& loops) {
+Operand folded(OpEmitter& emit, OpId op, Operand x, const std::vector<std::string>& loops) {
   for (const std::string& loop : loops) x = emit.reduce(op, {x}, {loop});
   return x;
 }
 
 // 1 in fp32 where x equals its fold.
 Operand matches(OpEmitter& emit, const Operand& x, const Operand& fold) {
-  return emit.op("equal", {x, fold});
+  return emit.op(OpId::equal, {x, fold});
 }
 
 struct Extreme {
   Digits digits, best;
   Operand candidates;  // low digits beside the best high one, elsewhere something worse
 };
-Extreme extreme_of(OpEmitter& emit, const Operand& x, std::string_view extreme,
-                   const std::vector<std::string>& loops) {
+Extreme extreme_of(OpEmitter& emit, const Operand& x, OpId extreme, const std::vector<std::string>& loops) {
   const Digits digits = digits_of(emit, x);
   const Operand high = folded(emit, extreme, digits.high, loops);
-  const Operand worse = number(emit, extreme == "max" ? -1 : kBase);
-  const Operand candidates = emit.op("where3", {matches(emit, digits.high, high), digits.low, worse});
+  const Operand worse = number(emit, extreme == OpId::max ? -1 : kBase);
+  const Operand candidates = emit.op(OpId::where3, {matches(emit, digits.high, high), digits.low, worse});
   return {digits, {high, folded(emit, extreme, candidates, loops)}, candidates};
 }
 
 // Sums of digits so short that fp32 adds up `count` of them exactly.
 Result<Operand> exact_sum(OpEmitter& emit, const Operand& x, int64_t count,
                           const std::vector<std::string>& loops) {
-  const auto total = [&](const Operand& part) { return folded(emit, "sum", part, loops); };
+  const auto total = [&](const Operand& part) { return folded(emit, OpId::sum, part, loops); };
   const auto terms = static_cast<double>(count);
-  if (terms * x.most <= kExact) return as_integer(emit, total(as_float(emit, x)));
-  if (terms * 256 > kExact)
+  if (terms * x.most <= kExactInFp32) return as_integer(emit, total(as_float(emit, x)));
+  if (terms * 256 > kExactInFp32)
     return emit.refuse(fmt::format("a sum of {} integers; fp32 adds up to 65536 exactly", count));
   const Digits digits = digits_of(emit, x);
-  if (terms * kBase <= kExact) return joined(emit, total(digits.high), total(digits.low), kBase);
+  if (terms * kBase <= kExactInFp32) return joined(emit, total(digits.high), total(digits.low), kBase);
   const auto in_bytes = [&](const Operand& digit) {
-    const Operand high = emit.op("floor", {emit.op("mul", {digit, number(emit, 1.0 / 256)})});
-    const Operand low = emit.op("sub", {digit, emit.op("mul", {high, number(emit, 256)})});
+    const Operand high = emit.op(OpId::floor, {emit.op(OpId::mul, {digit, number(emit, 1.0 / 256)})});
+    const Operand low = emit.op(OpId::sub, {digit, emit.op(OpId::mul, {high, number(emit, 256)})});
     return joined(emit, total(high), total(low), 256);
   };
   return sum(emit, product(emit, in_bytes(digits.high), integer(emit, kBase)), in_bytes(digits.low));
@@ -169,44 +168,44 @@ Result<Operand> exact_product(OpEmitter& emit, Operand x, const std::vector<std:
 
 }  // namespace
 
-std::optional<Operand> integer_op(OpEmitter& emit, std::string_view op,
-                                  const std::vector<Operand>& operands) {
-  static const std::map<std::string_view, std::string_view> kComparisons = {
-      {"eq", "equal"},       {"ge", "greaterequal"}, {"gt", "greaterthan"},
-      {"le", "lesserequal"}, {"lt", "lesserthan"},   {"ne", "notequal"}};
+std::optional<Operand> integer_op(OpEmitter& emit, BodyOp op, const std::vector<Operand>& operands) {
+  static const std::map<BodyOp, OpId> kComparisons = {
+      {BodyOp::eq, OpId::equal},       {BodyOp::ge, OpId::greaterequal}, {BodyOp::gt, OpId::greaterthan},
+      {BodyOp::le, OpId::lesserequal}, {BodyOp::lt, OpId::lesserthan},   {BodyOp::ne, OpId::notequal}};
   const Operand& x = operands[0];
-  if (op == "add") return sum(emit, x, operands[1]);
-  if (op == "mul") return product(emit, x, operands[1]);
-  if (op == "neg") return negative(emit, x);
-  if (op == "sub") return difference(emit, x, operands[1]);
-  if (op == "square") return product(emit, x, x);
+  if (op == BodyOp::add) return sum(emit, x, operands[1]);
+  if (op == BodyOp::mul) return product(emit, x, operands[1]);
+  if (op == BodyOp::neg) return negative(emit, x);
+  if (op == BodyOp::sub) return difference(emit, x, operands[1]);
+  if (op == BodyOp::square) return product(emit, x, x);
   if (const auto found = kComparisons.find(op); found != kComparisons.end())
     return compared(emit, found->second, x, operands[1]);
   if (std::optional<Operand> bits = bit_op(emit, op, operands)) return bits;
   const bool whole =
-      op == "pow" && operands[1].is_constant() && operands[1].value >= 0 && operands[1].value <= 64;
+      op == BodyOp::pow && operands[1].is_constant() && operands[1].value >= 0 && operands[1].value <= 64;
   if (whole) return repeated_product(emit, x, static_cast<int64_t>(operands[1].value));
-  const size_t first = op == "where" ? 1 : 0;
+  const size_t first = op == BodyOp::where ? 1 : 0;
   const bool small = std::all_of(operands.begin() + static_cast<std::ptrdiff_t>(first), operands.end(),
                                  [&](const Operand& o) { return emit.is_exact_float(o); });
   if (small) return std::nullopt;
-  if (op == "where") return chosen(emit, emit.hold(x, Held::kInt32), operands[1], operands[2]);
-  if (op == "maximum") return extreme_of_two(emit, "greaterthan", x, operands[1]);
-  if (op == "minimum") return extreme_of_two(emit, "lesserthan", x, operands[1]);
-  if (op == "relu") return product(emit, x, indicator(emit, "greaterthan", x, integer(emit, 0)));
-  if (op == "abs")
-    return chosen(emit, indicator(emit, "lesserthan", x, integer(emit, 0)), negative(emit, x), x);
+  if (op == BodyOp::where) return chosen(emit, emit.hold(x, Held::kInt32), operands[1], operands[2]);
+  if (op == BodyOp::maximum) return extreme_of_two(emit, OpId::greaterthan, x, operands[1]);
+  if (op == BodyOp::minimum) return extreme_of_two(emit, OpId::lesserthan, x, operands[1]);
+  if (op == BodyOp::relu) return product(emit, x, indicator(emit, OpId::greaterthan, x, integer(emit, 0)));
+  if (op == BodyOp::abs)
+    return chosen(emit, indicator(emit, OpId::lesserthan, x, integer(emit, 0)), negative(emit, x), x);
   return operands.size() == 2 ? quotient_or_remainder(emit, op, x, operands[1]) : std::nullopt;
 }
 
 Operand integer_clamp(OpEmitter& emit, const Operand& x, double low, double high) {
   Operand result = x;
-  if (low > -0x1p31) result = extreme_of_two(emit, "greaterthan", result, integer(emit, std::ceil(low)));
-  if (high < 0x1p31 - 1) result = extreme_of_two(emit, "lesserthan", result, integer(emit, std::floor(high)));
+  if (low > -0x1p31) result = extreme_of_two(emit, OpId::greaterthan, result, integer(emit, std::ceil(low)));
+  if (high < 0x1p31 - 1)
+    result = extreme_of_two(emit, OpId::lesserthan, result, integer(emit, std::floor(high)));
   return result;
 }
 
-Result<Operand> integer_fold(OpEmitter& emit, std::string_view kind, const Operand& x) {
+Result<Operand> integer_fold(OpEmitter& emit, OpId kind, const Operand& x) {
   std::vector<std::string> loops;
   int64_t count = 1, repeats = 1;
   for (const std::string& loop : emit.reduced_loops()) {
@@ -214,11 +213,11 @@ Result<Operand> integer_fold(OpEmitter& emit, std::string_view kind, const Opera
     if (varies) loops.push_back(loop);
     (varies ? count : repeats) *= emit.extent(loop);
   }
-  if (kind == "sum") {
+  if (kind == OpId::sum) {
     SPYRE_ASSIGN_OR_RETURN(const Operand total, exact_sum(emit, x, count, loops));
     return repeats == 1 ? total : product(emit, total, integer(emit, static_cast<double>(repeats)));
   }
-  if (kind == "prod") {
+  if (kind == OpId::prod) {
     if (repeats != 1)
       return emit.refuse(
           "a product along a loop that its factors do not depend on; sums and extremes are allowed there");
@@ -229,8 +228,7 @@ Result<Operand> integer_fold(OpEmitter& emit, std::string_view kind, const Opera
   return joined(emit, extreme.best.high, extreme.best.low, kBase);
 }
 
-Operand is_integer_extreme(OpEmitter& emit, const Operand& x, std::string_view extreme,
-                           const std::string& loop) {
+Operand is_integer_extreme(OpEmitter& emit, const Operand& x, OpId extreme, const std::string& loop) {
   const Extreme found = extreme_of(emit, x, extreme, {loop});
   return matches(emit, found.candidates, found.best.low);
 }

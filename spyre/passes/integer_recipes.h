@@ -17,16 +17,15 @@
 namespace spyre {
 
 /// A pointwise operation of integers; none where fp32 gives the same.
-std::optional<Operand> integer_op(OpEmitter& emit, std::string_view op, const std::vector<Operand>& operands);
+std::optional<Operand> integer_op(OpEmitter& emit, BodyOp op, const std::vector<Operand>& operands);
 
 /// x, no less than `low` and no more than `high`.
 Operand integer_clamp(OpEmitter& emit, const Operand& x, double low, double high);
 
 /// `kind` is sum, prod, max or min, over all reduced loops of the node.
-Result<Operand> integer_fold(OpEmitter& emit, std::string_view kind, const Operand& x);
+Result<Operand> integer_fold(OpEmitter& emit, OpId kind, const Operand& x);
 
 /// Truth values in fp32: where x is the extreme (max or min) of a loop.
-Operand is_integer_extreme(OpEmitter& emit, const Operand& x, std::string_view extreme,
-                           const std::string& loop);
+Operand is_integer_extreme(OpEmitter& emit, const Operand& x, OpId extreme, const std::string& loop);
 
 }  // namespace spyre

@@ -15,17 +15,17 @@ Operand as_float(OpEmitter& emit, const Operand& x) {
 }
 
 Operand as_integer(OpEmitter& emit, const Operand& x) {
-  return x.is_constant() ? emit.hold(x, Held::kInt32) : emit.op("fp32toint32", {x}, Held::kInt32);
+  return x.is_constant() ? emit.hold(x, Held::kInt32) : emit.op(OpId::fp32toint32, {x}, Held::kInt32);
 }
 
 Operand sum(OpEmitter& emit, const Operand& x, const Operand& y) {
-  Operand result = emit.op("addi32toi32", {x, y});
+  Operand result = emit.op(OpId::addi32toi32, {x, y});
   result.most = x.most + y.most;
   return result;
 }
 
 Operand product(OpEmitter& emit, const Operand& x, const Operand& y) {
-  Operand result = emit.op("muli32toi32", {x, y});
+  Operand result = emit.op(OpId::muli32toi32, {x, y});
   result.most = x.most * y.most;
   return result;
 }
@@ -39,12 +39,14 @@ Operand difference(OpEmitter& emit, const Operand& x, const Operand& y) {
 }
 
 Digits digits_of(OpEmitter& emit, const Operand& x) {
-  const Operand guess = emit.op("floor", {emit.op("mul", {as_float(emit, x), number(emit, 1 / kBase)})});
+  const Operand guess =
+      emit.op(OpId::floor, {emit.op(OpId::mul, {as_float(emit, x), number(emit, 1 / kBase)})});
   const Operand rest =
       as_float(emit, difference(emit, x, product(emit, as_integer(emit, guess), integer(emit, kBase))));
   // Where fp32 rounded x up to the next multiple, the rest is negative.
-  const Operand over = emit.op("lesserthan", {rest, number(emit, 0)});
-  return {emit.op("sub", {guess, over}), emit.op("add", {rest, emit.op("mul", {over, number(emit, kBase)})})};
+  const Operand over = emit.op(OpId::lesserthan, {rest, number(emit, 0)});
+  return {emit.op(OpId::sub, {guess, over}),
+          emit.op(OpId::add, {rest, emit.op(OpId::mul, {over, number(emit, kBase)})})};
 }
 
 Operand joined(OpEmitter& emit, const Operand& high, const Operand& low, double base) {

@@ -5,8 +5,8 @@
 /// What recipes of integers are made of: the operations that the card has for them, and the way to fp32 and back.
 namespace spyre::integer_steps {
 
-constexpr double kExact = 1 << 24;  ///< fp32 holds every whole number up to here
-constexpr double kBase = 65536;     ///< of the two digits of an integer
+constexpr double kExactInFp32 = 1 << 24;  ///< fp32 holds every whole number up to here
+constexpr double kBase = 65536;           ///< of the two digits of an integer
 
 Operand integer(OpEmitter& emit, double value);
 Operand number(OpEmitter& emit, double value);

@@ -5,7 +5,7 @@
 #include <limits>
 #include <set>
 
-#include "spyre/graph/device_op.h"
+#include "spyre/graph/device_graph.h"
 #include "spyre/layout/tile_axis.h"
 
 namespace spyre {
@@ -20,7 +20,7 @@ struct Axis {
 };
 
 // Dimensions of more than one position, by falling stride.
-std::vector<Axis> axes_of(const Graph& graph, BufferId id) {
+std::vector<Axis> axes_of(const DeviceGraph& graph, BufferId id) {
   const Buffer& buffer = graph.buffers[static_cast<size_t>(id)];
   std::vector<Axis> axes;
   for (size_t d = 0; d < buffer.size.size(); ++d) {
@@ -97,10 +97,10 @@ std::vector<Axis> merged(const std::vector<Axis>& axes, const std::set<int64_t>&
 }
 
 // Whether some product has an fp32 result, in the order that widening leaves.
-bool multiplies_wide(const Graph& graph) {
-  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
-    return device_op(node).is_matmul() &&
-           graph.buffers[static_cast<size_t>(node.target)].dtype == HostType::kFloat32;
+bool multiplies_wide(const DeviceGraph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const DeviceNode& node) {
+    return node.op.is_matmul() &&
+           graph.buffers[static_cast<size_t>(node.op.output.buffer)].dtype == HostType::kFloat32;
   });
 }
 
@@ -110,25 +110,25 @@ struct Orders {
   bool widened = false, interleaved = false;
 };
 
-bool widens(const Graph& graph) {
-  return multiplies_wide(graph) || std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
-           return device_op(node).op == "dl16tofp32";
-         });
+bool widens(const DeviceGraph& graph) {
+  return multiplies_wide(graph) ||
+         std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [](const DeviceNode& node) { return node.op.op == OpId::dl16tofp32; });
 }
 
-bool narrows(const Graph& graph) {
+bool narrows(const DeviceGraph& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(),
-                     [](const Node& node) { return device_op(node).op == "fp32todl16"; });
+                     [](const DeviceNode& node) { return node.op.op == OpId::fp32todl16; });
 }
 
 // Whether some input came in an order.
-bool given_in(const Graph& graph, ElementArrangement order) {
+bool given_in(const DeviceGraph& graph, ElementArrangement order) {
   return std::any_of(graph.buffers.begin(), graph.buffers.end(), [&](const Buffer& buffer) {
     return buffer.is_input && buffer.layout && buffer.layout->element_arrangement == order;
   });
 }
 
-Orders orders_in(const Graph& graph, LaneMoves moves) {
+Orders orders_in(const DeviceGraph& graph, LaneMoves moves) {
   const bool made = narrows(graph);
   return {.widened = made || widens(graph) || given_in(graph, ElementArrangement::DL16_TO_FP32),
           .interleaved = made || moves.interleave || given_in(graph, ElementArrangement::FP32_TO_DL16)};
@@ -194,7 +194,7 @@ Status offer(const std::vector<Axis>& axes, DataFormat format, const std::vector
 
 }  // namespace
 
-int64_t walkable_extent(const Graph& graph, BufferId id, size_t dim) {
+int64_t walkable_extent(const DeviceGraph& graph, BufferId id, size_t dim) {
   const Buffer& buffer = graph.buffers[static_cast<size_t>(id)];
   const int64_t size = buffer.size[dim], stride = buffer.stride[dim];
   if (!graph.is_local(id) || size % halves_in_stick() == 0 || stride <= 0) return size;
@@ -206,7 +206,7 @@ int64_t walkable_extent(const Graph& graph, BufferId id, size_t dim) {
   return next == whole * stride ? whole : size;
 }
 
-LaneMoves useful_moves(const Graph& graph) {
+LaneMoves useful_moves(const DeviceGraph& graph) {
   return {.interleave = widens(graph) || given_in(graph, ElementArrangement::FP32_TO_DL16),
           .words = std::any_of(graph.buffers.begin(), graph.buffers.end(), [](const Buffer& buffer) {
             const DataFormat format =
@@ -242,23 +242,23 @@ std::optional<DeviceLayout> with_interleaved_rows(const DeviceLayout& layout, in
   return std::nullopt;
 }
 
-Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& graph, LaneMoves moves) {
+Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const DeviceGraph& graph, LaneMoves moves) {
   std::vector<std::vector<Axis>> axes;
   for (size_t id = 0; id < graph.buffers.size(); ++id)
     axes.push_back(axes_of(graph, static_cast<BufferId>(id)));
   std::vector<std::set<int64_t>> crossed(graph.buffers.size()), cuts(graph.buffers.size());
   std::vector<bool> holds_moments(graph.buffers.size(), false);
-  for (const Node& node : graph.nodes) {
+  for (const DeviceNode& node : graph.nodes) {
     const auto note = [&](const Access& access) {
       const auto id = static_cast<size_t>(access.buffer);
       note_crossings(access.index, node.loops, axes[id], crossed[id]);
       note_short_rows(access.index, axes[id], cuts[id]);
     };
-    const DeviceOp op = device_op(node);
+    const DeviceOp& op = node.op;
     for (const auto& [name, access] : op.indices) note(access);
     for (const Access& access : op.inputs) note(access);
     note(op.output);
-    if (op.op == "exx2") holds_moments[static_cast<size_t>(op.output.buffer)] = true;
+    if (op.op == OpId::exx2) holds_moments[static_cast<size_t>(op.output.buffer)] = true;
   }
 
   const Orders possible = orders_in(graph, moves);

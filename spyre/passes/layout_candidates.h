@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "spyre/base/result.h"
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 
 namespace spyre {
 
@@ -12,7 +12,7 @@ namespace spyre {
 /// that end inside a stick but have whole ones of its storage.
 ///
 ///     buffer t : float16[2, 100] stride=[128, 1] storage=256     dimension 1: 128; without a storage: 100
-int64_t walkable_extent(const Graph& graph, BufferId id, size_t dim);
+int64_t walkable_extent(const DeviceGraph& graph, BufferId id, size_t dim);
 
 /// Which orders of lanes copies may make, besides putting interleaved ones in order.
 struct LaneMoves {
@@ -27,7 +27,7 @@ struct LaneMoves {
 };
 
 /// Those that may lead to a choice where there is none without them: a graph of 16-bit values that widens nothing has none.
-LaneMoves useful_moves(const Graph& graph);
+LaneMoves useful_moves(const DeviceGraph& graph);
 
 /// The layouts worth trying for every buffer, by buffer id, best guess first.
 ///
@@ -41,7 +41,8 @@ LaneMoves useful_moves(const Graph& graph);
 ///
 /// An input has its real layout first; what follows is what a copy of it could have. A result whose layout is
 /// given has no other.
-Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const Graph& graph, LaneMoves moves = {});
+Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const DeviceGraph& graph,
+                                                                 LaneMoves moves = {});
 
 /// The same layout with a dimension of one stick's length that only position 0 of carries data: the form in
 /// which a tensor changes between whole sticks and one element per stick.

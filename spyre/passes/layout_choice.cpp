@@ -38,11 +38,11 @@ bool cannot_be_turned(const Buffer& buffer, const DeviceLayout& layout) {
 // What one node costs, for every layout of its output and of each operand.
 class NodeTable {
  public:
-  NodeTable(const Graph& graph, const Node& node, const std::vector<std::vector<DeviceLayout>>& candidates,
-            Conversions& conversions)
+  NodeTable(const DeviceGraph& graph, const DeviceNode& node,
+            const std::vector<std::vector<DeviceLayout>>& candidates, Conversions& conversions)
       : graph_(graph),
         node_(node),
-        op_(device_op(node)),
+        op_(node.op),
         zeros_behind_left_(sums_part_of_stick(node) != nullptr),
         candidates_(candidates),
         conversions_(conversions) {
@@ -129,9 +129,9 @@ class NodeTable {
     return known == 1;
   }
 
-  const Graph& graph_;
-  const Node& node_;
-  const DeviceOp op_;
+  const DeviceGraph& graph_;
+  const DeviceNode& node_;
+  const DeviceOp& op_;
   const bool zeros_behind_left_;
   const std::vector<std::vector<DeviceLayout>>& candidates_;
   Conversions& conversions_;
@@ -145,7 +145,7 @@ class NodeTable {
 // left need not fit together; but a search among what is left meets few dead ends.
 class Domains {
  public:
-  Domains(const Graph& graph, const std::vector<std::vector<DeviceLayout>>& candidates,
+  Domains(const DeviceGraph& graph, const std::vector<std::vector<DeviceLayout>>& candidates,
           Conversions& conversions)
       : graph_(graph) {
     for (size_t id = 0; id < candidates.size(); ++id) {
@@ -154,7 +154,7 @@ class Domains {
     }
     std::vector<NodeTable> tables;
     tables.reserve(graph.nodes.size());
-    for (const Node& node : graph.nodes) tables.emplace_back(graph, node, candidates, conversions);
+    for (const DeviceNode& node : graph.nodes) tables.emplace_back(graph, node, candidates, conversions);
     for (bool changed = true; changed && possible_;) {
       changed = false;
       for (NodeTable& table : tables) changed |= narrow(table);
@@ -213,7 +213,7 @@ class Domains {
     return changed;
   }
 
-  const Graph& graph_;
+  const DeviceGraph& graph_;
   std::vector<std::vector<bool>> allowed_;
   bool possible_ = true;
 };
@@ -245,7 +245,7 @@ struct State {
 
 class BeamSearch {
  public:
-  BeamSearch(const Graph& graph, const std::vector<std::vector<DeviceLayout>>& candidates,
+  BeamSearch(const DeviceGraph& graph, const std::vector<std::vector<DeviceLayout>>& candidates,
              Conversions& conversions, const LayoutSearchOptions& options, const Domains* domains)
       : graph_(graph),
         candidates_(candidates),
@@ -254,7 +254,7 @@ class BeamSearch {
         domains_(domains),
         last_use_(graph.buffers.size(), -1) {
     for (size_t n = 0; n < graph.nodes.size(); ++n) {
-      const DeviceOp op = device_op(graph.nodes[n]);
+      const DeviceOp& op = graph.nodes[n].op;
       for (const auto& [name, access] : op.indices) note_use(access.buffer, n);
       for (const Access& access : op.inputs) note_use(access.buffer, n);
       note_use(op.output.buffer, n);
@@ -276,7 +276,7 @@ class BeamSearch {
     }
     const State& best = states.front();
     if (best.cost >= kLastResort && !reads_unturnable()) {
-      if (const Node* copy = copy_that_cannot_be_turned(best)) return unturnable(*copy);
+      if (const DeviceNode* copy = copy_that_cannot_be_turned(best)) return unturnable(*copy);
     }
     return choice_of(best);
   }
@@ -385,8 +385,8 @@ class BeamSearch {
                         .bytes = best.cost % kLastResort};
     choice.read_as.resize(graph_.nodes.size());
     for (const Step* step = best.steps.get(); step != nullptr; step = step->before.get()) {
-      const Node& node = graph_.nodes[static_cast<size_t>(step->node)];
-      choice.layout[static_cast<size_t>(node.target)] = step->out;
+      const DeviceNode& node = graph_.nodes[static_cast<size_t>(step->node)];
+      choice.layout[static_cast<size_t>(node.op.output.buffer)] = step->out;
       choice.read_as[static_cast<size_t>(step->node)] = step->read_as;
     }
     for (size_t id = 0; id < graph_.buffers.size(); ++id) {
@@ -403,41 +403,41 @@ class BeamSearch {
   }
 
   // The first copy that makes such a result, if any. What is computed in such a layout can only be had in it.
-  const Node* copy_that_cannot_be_turned(const State& best) const {
-    const Node* found = nullptr;
+  const DeviceNode* copy_that_cannot_be_turned(const State& best) const {
+    const DeviceNode* found = nullptr;
     for (const Step* step = best.steps.get(); step != nullptr; step = step->before.get()) {
-      const Node& node = graph_.nodes[static_cast<size_t>(step->node)];
-      const auto id = static_cast<size_t>(node.target);
+      const DeviceNode& node = graph_.nodes[static_cast<size_t>(step->node)];
+      const auto id = static_cast<size_t>(node.op.output.buffer);
       const DeviceLayout& layout = candidates_[id][static_cast<size_t>(step->out)];
-      if (!graph_.is_result(node.target) || !cannot_be_turned(graph_.buffers[id], layout)) continue;
-      if (device_op(node).op == "identity") found = &node;
+      if (!graph_.is_result(node.op.output.buffer) || !cannot_be_turned(graph_.buffers[id], layout)) continue;
+      if (node.op.op == OpId::identity) found = &node;
     }
     return found;
   }
 
   // A kernel of its own can move what this graph cannot.
-  static Error unturnable(const Node& copy) {
+  static Error unturnable(const DeviceNode& copy) {
     Error error = refused(copy);
     error.notes.emplace_back(
         "its 32-bit result would have sticks that do not run along rows, which nobody can turn");
     return error;
   }
 
-  static Error refused(const Node& node) {
+  static Error refused(const DeviceNode& node) {
     return Error(ErrorKind::kUnsupported,
                  fmt::format("assign-layouts: node '{}' ({}) cannot be laid out on the card", node.name,
-                             device_op(node).op))
+                             to_string(node.op.op)))
         .about(origin_of(node));
   }
 
-  Error impossible(const Node& node, const NodeTable& table) const {
+  Error impossible(const DeviceNode& node, const NodeTable& table) const {
     Error error = refused(node);
     for (const std::string& reason : table.reasons()) error.notes.push_back(reason);
     return std::move(error).try_instead(
         "sizes that are multiples of 64 along the last dimension, or a .contiguous() before the operation");
   }
 
-  const Graph& graph_;
+  const DeviceGraph& graph_;
   const std::vector<std::vector<DeviceLayout>>& candidates_;
   Conversions& conversions_;
   const LayoutSearchOptions& options_;
@@ -447,7 +447,7 @@ class BeamSearch {
 
 }  // namespace
 
-Result<LayoutChoice> choose_layouts(const Graph& graph,
+Result<LayoutChoice> choose_layouts(const DeviceGraph& graph,
                                     const std::vector<std::vector<DeviceLayout>>& candidates,
                                     Conversions& conversions, const LayoutSearchOptions& options) {
   Result<LayoutChoice> choice = BeamSearch(graph, candidates, conversions, options, nullptr).run();

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "spyre/base/result.h"
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 #include "spyre/passes/layout_conversion.h"
 
 /// Which layout every buffer gets, so that the bytes moved are fewest.
@@ -29,7 +29,7 @@ struct LayoutSearchOptions {
 
 /// Refused when some node has no legal combination; the error names the node, its operands and the reason
 /// for each layout tried.
-Result<LayoutChoice> choose_layouts(const Graph& graph,
+Result<LayoutChoice> choose_layouts(const DeviceGraph& graph,
                                     const std::vector<std::vector<DeviceLayout>>& candidates,
                                     Conversions& conversions, const LayoutSearchOptions& options = {});
 

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 // Sums and products of square matrices, read as they are or turned, in any order and often twice.
-Graph random_graph(std::mt19937& random, int nodes) {
+DeviceGraph random_graph(std::mt19937& random, int nodes) {
   const std::string type = " : float16[128, 128] stride=[128, 1]\n";
   std::string text = "graph g {\n  input x0" + type + "  input x1" + type;
   for (int n = 2; n < nodes + 2; ++n) text += "  buffer x" + std::to_string(n) + type;
@@ -28,13 +28,13 @@ Graph random_graph(std::mt19937& random, int nodes) {
             "\n    v1 = load " + operand() + "\n    v2 = " + (random() % 2 == 0 ? "add" : "mul") +
             " v0 v1\n    store x" + std::to_string(n) + "[128*p0 + p1] v2\n  }\n";
   }
-  return parse_graph(text + "  return x" + std::to_string(nodes + 1) + "\n}\n").value();
+  return parse_device_graph(text + "  return x" + std::to_string(nodes + 1) + "\n}\n").value();
 }
 
 // Every layout of every buffer, every set of copies: no order of nodes, no states, nothing pruned.
 class EveryChoice {
  public:
-  EveryChoice(const Graph& graph, const std::vector<std::vector<DeviceLayout>>& candidates)
+  EveryChoice(const DeviceGraph& graph, const std::vector<std::vector<DeviceLayout>>& candidates)
       : graph_(graph), candidates_(candidates), conversions_(graph, candidates), layout_(candidates.size()) {}
 
   int64_t least(size_t buffer = 0) {
@@ -76,8 +76,8 @@ class EveryChoice {
   }
 
   bool serves_all(size_t buffer, unsigned layouts) const {
-    for (const Node& node : graph_.nodes) {
-      const DeviceOp op = device_op(node);
+    for (const DeviceNode& node : graph_.nodes) {
+      const DeviceOp& op = node.op;
       const auto out = static_cast<size_t>(op.output.buffer);
       for (size_t i = 0; i < op.inputs.size(); ++i) {
         if (static_cast<size_t>(op.inputs[i].buffer) != buffer) continue;
@@ -95,7 +95,7 @@ class EveryChoice {
     return true;
   }
 
-  const Graph& graph_;
+  const DeviceGraph& graph_;
   const std::vector<std::vector<DeviceLayout>>& candidates_;
   Conversions conversions_;
   std::vector<size_t> layout_;
@@ -105,8 +105,7 @@ TEST(LayoutChoice, MovesAsFewBytesAsTheBestOfAllChoices) {
   std::mt19937 random(11);
   int with_copies = 0;
   for (int round = 0; round < 60; ++round) {
-    Graph graph = random_graph(random, 2 + round % 3);
-    ASSERT_TRUE(select_ops(graph).ok());
+    const DeviceGraph graph = random_graph(random, 2 + round % 3);
     const auto candidates = layout_candidates(graph).value();
     Conversions conversions(graph, candidates);
     const LayoutChoice choice = choose_layouts(graph, candidates, conversions).value();
@@ -126,7 +125,7 @@ TEST(LayoutChoice, OneCopyServesAllItsReaders) {
             "    v2 = add v0 v1\n    store " +
             name + "[128*p0 + p1] v2\n  }\n";
   }
-  const Graph graph = parse_graph(text + "  return a, b\n}\n").value();
+  const DeviceGraph graph = parse_device_graph(text + "  return a, b\n}\n").value();
   const auto candidates = layout_candidates(graph).value();
   Conversions conversions(graph, candidates);
   const LayoutChoice choice = choose_layouts(graph, candidates, conversions).value();

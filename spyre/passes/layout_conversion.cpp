@@ -24,10 +24,10 @@ bool steps_by(const DeviceLayout& layout, int64_t stride) {
 
 }  // namespace
 
-Node copy_node(const Graph& graph, BufferId from, BufferId to, const DeviceLayout& from_layout,
-               const DeviceLayout& to_layout) {
+DeviceNode copy_node(const DeviceGraph& graph, BufferId from, BufferId to, const DeviceLayout& from_layout,
+                     const DeviceLayout& to_layout) {
   const Buffer& source = graph.buffers[static_cast<size_t>(from)];
-  Node node{.name = graph.buffers[static_cast<size_t>(to)].name};
+  DeviceNode node{{.name = graph.buffers[static_cast<size_t>(to)].name}};
   Expr index;
   int64_t joined = 1;  // positions of the dimensions before that are walked with the next one
   for (size_t d = 0; d < source.size.size(); ++d) {
@@ -43,9 +43,7 @@ Node copy_node(const Graph& graph, BufferId from, BufferId to, const DeviceLayou
     index = index + stride * Expr::symbol(node.loops.back().name);
     joined = 1;
   }
-  DeviceOp op{
-      .op = "identity", .inputs = {{from, index + Expr::constant(source.offset)}}, .output = {to, index}};
-  set_device_op(graph, node, op, source.dtype);
+  node.op = {.inputs = {{from, index + Expr::constant(source.offset)}}, .output = {to, index}};
   return node;
 }
 
@@ -60,8 +58,8 @@ bool is_interleaved(const DeviceLayout& layout) {
 // The states of one buffer; its candidates come first, and keep their numbers.
 class Conversions::States {
  public:
-  States(const Graph& graph, BufferId buffer, const std::vector<DeviceLayout>& candidates, LaneMoves moves,
-         int& permutations_left)
+  States(const DeviceGraph& graph, BufferId buffer, const std::vector<DeviceLayout>& candidates,
+         LaneMoves moves, int& permutations_left)
       : graph_(graph),
         buffer_(buffer),
         moves_(moves),
@@ -166,7 +164,7 @@ class Conversions::States {
     return remembered(copies_, from, to, [&]() -> std::optional<Edge> {
       const DeviceLayout &has = layouts_[from], &wanted = layouts_[to];
       if (!may_be_direct(has, wanted) || (interleaves(from, to) && !moves_.interleave)) return std::nullopt;
-      const Node node = copy_node(graph_, buffer_, buffer_, has, wanted);
+      const DeviceNode node = copy_node(graph_, buffer_, buffer_, has, wanted);
       const std::array<const DeviceLayout*, 2> layouts = {&has, &wanted};
       if (!normalize_op(graph_, node, layouts).ok()) return std::nullopt;
       return Edge{bytes_[from] + bytes_[to], nullptr};
@@ -204,7 +202,7 @@ class Conversions::States {
     return from.device_dtype == DataFormat::SEN169_FP16 || from.stride_map.back() == to.stride_map.back();
   }
 
-  const Graph& graph_;
+  const DeviceGraph& graph_;
   const BufferId buffer_;
   const LaneMoves moves_;
   int& permutations_left_;  // that may still be looked for
@@ -214,9 +212,13 @@ class Conversions::States {
   KnownEdges copies_, permutations_;
 };
 
-Conversions::Conversions(const Graph& graph, const std::vector<std::vector<DeviceLayout>>& candidates,
+Conversions::Conversions(const DeviceGraph& graph, const std::vector<std::vector<DeviceLayout>>& candidates,
                          LaneMoves moves)
-    : graph_(graph), candidates_(candidates), moves_(moves) {}
+    : graph_(graph),
+      candidates_(candidates),
+      moves_(moves),
+      permutations_left_(
+          std::max(kMostPermutations, kPermutationsPerBuffer * static_cast<int>(graph.buffers.size()))) {}
 
 Conversions::~Conversions() = default;
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 #include "spyre/passes/layout_candidates.h"
 #include "spyre/passes/permute_lanes.h"
 
@@ -40,8 +40,8 @@ struct Conversion {
 
 /// A node that copies the whole buffer, element by element, from one layout to another; they make it what it
 /// is. Dimensions that a layout walks through as one are one loop.
-Node copy_node(const Graph& graph, BufferId from, BufferId to, const DeviceLayout& from_layout,
-               const DeviceLayout& to_layout);
+DeviceNode copy_node(const DeviceGraph& graph, BufferId from, BufferId to, const DeviceLayout& from_layout,
+                     const DeviceLayout& to_layout);
 
 /// Device bytes of a layout.
 int64_t bytes_of(const DeviceLayout& layout);
@@ -49,11 +49,11 @@ int64_t bytes_of(const DeviceLayout& layout);
 /// Conversions between the candidates of each buffer, found when asked for and remembered.
 ///
 /// Whether lanes can be permuted from one layout to another is a search of its own. A graph of large products has
-/// thousands of such pairs, most of them for layouts that nobody chooses: after `kMostPermutations` of them no others
-/// are looked for, so that a refusal comes in seconds.
+/// thousands of such pairs, most of them for layouts that nobody chooses: after `kMostPermutations` of them, or so many
+/// for each buffer, no others are looked for, so that a refusal comes in seconds.
 class Conversions {
  public:
-  Conversions(const Graph& graph, const std::vector<std::vector<DeviceLayout>>& candidates,
+  Conversions(const DeviceGraph& graph, const std::vector<std::vector<DeviceLayout>>& candidates,
               LaneMoves moves = {});
   ~Conversions();
 
@@ -62,12 +62,12 @@ class Conversions {
 
  private:
   class States;
-  static constexpr int kMostPermutations = 256;
+  static constexpr int kMostPermutations = 256, kPermutationsPerBuffer = 32;
 
-  const Graph& graph_;
+  const DeviceGraph& graph_;
   const std::vector<std::vector<DeviceLayout>>& candidates_;
   const LaneMoves moves_;
-  int permutations_left_ = kMostPermutations;
+  int permutations_left_;
   std::map<BufferId, std::unique_ptr<States>> states_;
   std::map<std::pair<BufferId, std::pair<int, int>>, std::optional<Conversion>> known_;
 };

@@ -48,14 +48,14 @@ std::vector<DeviceLayout> all_layouts(const std::vector<int64_t>& size, DataForm
 // What lies where: 16-bit lanes of every memory, moved as the nodes say. The judge of where an element lies is ElementMap.
 class Memories {
  public:
-  explicit Memories(const Graph& graph) : graph_(graph) {}
+  explicit Memories(const DeviceGraph& graph) : graph_(graph) {}
 
   void fill(BufferId id) {
     for_each_element(id, [&](int64_t element, int64_t lane, int64_t& value) { value = 2 * element + lane; });
   }
 
-  void run(const Node& node) {
-    const DeviceOp op = device_op(node);
+  void run(const DeviceNode& node) {
+    const DeviceOp& op = node.op;
     std::map<std::string, int64_t> at;
     walk(node, 0, at, op);
   }
@@ -91,7 +91,7 @@ class Memories {
     return value;
   }
 
-  void walk(const Node& node, size_t loop, std::map<std::string, int64_t>& at, const DeviceOp& op) {
+  void walk(const DeviceNode& node, size_t loop, std::map<std::string, int64_t>& at, const DeviceOp& op) {
     if (loop < node.loops.size()) {
       for (int64_t i = 0; i < node.loops[loop].extent; ++i) {
         at[node.loops[loop].name] = i;
@@ -106,7 +106,7 @@ class Memories {
     }
   }
 
-  const Graph& graph_;
+  const DeviceGraph& graph_;
   std::map<BufferId, ElementMap> maps_;
   std::map<BufferId, std::map<int64_t, int64_t>> memory_;
 };
@@ -118,9 +118,9 @@ struct Case {
 };
 
 // A graph that reads x in another layout than it has; the reader is the last node.
-Graph converted(const Case& c, const std::vector<std::vector<DeviceLayout>>& candidates, const Graph& before,
-                Conversions& conversions, int from, int to) {
-  Graph graph = before;
+DeviceGraph converted(const Case& c, const std::vector<std::vector<DeviceLayout>>& candidates,
+                      const DeviceGraph& before, Conversions& conversions, int from, int to) {
+  DeviceGraph graph = before;
   LayoutChoice choice{.layout = {from, to}, .read_as = {{to}}, .bytes = 0};
   insert_copies(graph, candidates, conversions, choice);
   EXPECT_GT(graph.nodes.size(), 1U) << c.size.size();
@@ -131,18 +131,19 @@ class EveryPairOfLayouts : public testing::TestWithParam<Case> {};
 
 TEST_P(EveryPairOfLayouts, IsJoinedByCopiesThatTheCardTakesAndThatKeepEveryElement) {
   const Case& c = GetParam();
-  Graph graph{.name = "g"};
+  DeviceGraph graph;
+  graph.name = "g";
   const std::vector<int64_t> stride = contiguous_strides(c.size);
   graph.add_buffer({.name = "x", .dtype = c.dtype, .size = c.size, .stride = stride, .is_input = true});
   graph.add_buffer({.name = "y", .dtype = c.dtype, .size = c.size, .stride = stride});
   graph.results = {1};
-  Node node{.name = "y"};
+  DeviceNode node{{.name = "y"}};
   Expr index;
   for (size_t d = 0; d < c.size.size(); ++d) {
     node.loops.push_back({.name = "p" + std::to_string(d), .extent = c.size[d]});
     index = index + stride[d] * Expr::symbol(node.loops.back().name);
   }
-  set_device_op(graph, node, {.op = "identity", .inputs = {{0, index}}, .output = {1, index}}, c.dtype);
+  node.op = {.inputs = {{0, index}}, .output = {1, index}};
   graph.nodes.push_back(node);
 
   const std::vector<DeviceLayout> layouts = all_layouts(c.size, c.format);
@@ -165,7 +166,7 @@ TEST_P(EveryPairOfLayouts, IsJoinedByCopiesThatTheCardTakesAndThatKeepEveryEleme
       if (plain(from) && plain(to)) {
         EXPECT_EQ(conversion->bytes, back->bytes);
       }
-      const Graph made = converted(c, candidates, graph, conversions, from, to);
+      const DeviceGraph made = converted(c, candidates, graph, conversions, from, to);
       Memories memories(made);
       memories.fill(0);
       int64_t bytes = 0;
@@ -177,7 +178,7 @@ TEST_P(EveryPairOfLayouts, IsJoinedByCopiesThatTheCardTakesAndThatKeepEveryEleme
         memories.run(made.nodes[n]);
       }
       EXPECT_EQ(bytes, conversion->bytes);
-      EXPECT_TRUE(memories.holds(device_op(made.nodes.back()).inputs[0].buffer)) << to_text(made);
+      EXPECT_TRUE(memories.holds(made.nodes.back().op.inputs[0].buffer)) << to_text(made);
       EXPECT_TRUE(verify(made).ok());
     }
   }
@@ -197,7 +198,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 // Edges into another order of lanes exist only where they are asked for.
 TEST(LayoutConversion, LanesStayInPlaceUnlessTheyMayMove) {
-  Graph graph{.name = "g"};
+  DeviceGraph graph;
+  graph.name = "g";
   const std::vector<int64_t> size = {33, 70};
   graph.add_buffer(
       {.name = "x", .dtype = HostType::kFloat32, .size = size, .stride = {70, 1}, .is_input = true});

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "spyre/graph/device_op.h"
+#include "spyre/graph/device_graph.h"
 #include "spyre/layout/tile_axis.h"
 #include "spyre/passes/move_half_words.h"
 
@@ -72,13 +72,13 @@ int64_t roomy_extent(const Walk& walk, size_t loop, int64_t reach) {
 
 class ElementMover {
  public:
-  explicit ElementMover(const Graph& graph) : graph_(graph) {}
+  explicit ElementMover(const DeviceGraph& graph) : graph_(graph) {}
 
-  std::optional<Graph> run() {
-    std::vector<Node> nodes = std::move(graph_.nodes);
+  std::optional<DeviceGraph> run() {
+    std::vector<DeviceNode> nodes = std::move(graph_.nodes);
     graph_.nodes.clear();
-    for (const Node& node : nodes) filled_[node.target] += points_of(node);
-    for (const Node& node : nodes) {
+    for (const DeviceNode& node : nodes) filled_[node.op.output.buffer] += points_of(node);
+    for (const DeviceNode& node : nodes) {
       if (!move(node)) return std::nullopt;
     }
     for (const auto& [target, way] : written_) {
@@ -93,16 +93,16 @@ class ElementMover {
     BufferId elements = -1;
   };
 
-  static int64_t points_of(const Node& node) {
+  static int64_t points_of(const DeviceNode& node) {
     int64_t count = 1;
     for (const Loop& loop : node.loops) count *= loop.extent;
     return count;
   }
 
-  bool move(const Node& node) {
-    const DeviceOp op = device_op(node);
+  bool move(const DeviceNode& node) {
+    const DeviceOp& op = node.op;
     const BufferId from = op.inputs[0].buffer, to = op.output.buffer;
-    const bool plain = op.op == "identity" && op.inputs.size() == 1 && op.indices.empty();
+    const bool plain = op.op == OpId::identity && op.inputs.size() == 1 && op.indices.empty();
     if (!plain || written_.contains(from) || graph_.buffers[static_cast<size_t>(from)].fill) return false;
     const bool first = !written_.contains(to);
     if (!way_of(read_, from) || !way_of(written_, to)) return false;
@@ -140,12 +140,12 @@ class ElementMover {
 
   void append(std::vector<Loop> loops, const Access& from, const Access& to) {
     const Buffer& target = graph_.buffers[static_cast<size_t>(to.buffer)];
-    Node node{.name = fmt::format("{}_{}", target.name, graph_.nodes.size()), .loops = std::move(loops)};
-    set_device_op(graph_, node, {.op = "identity", .inputs = {from}, .output = to}, target.dtype);
-    graph_.nodes.push_back(std::move(node));
+    graph_.nodes.push_back(
+        {{.name = fmt::format("{}_{}", target.name, graph_.nodes.size()), .loops = std::move(loops)},
+         {.inputs = {from}, .output = to}});
   }
 
-  Graph graph_;
+  DeviceGraph graph_;
   std::map<BufferId, Way> read_, written_;
   std::map<BufferId, int64_t> filled_;  // elements that are written
   std::set<BufferId> spread_;           // read into its single elements already
@@ -153,7 +153,7 @@ class ElementMover {
 
 }  // namespace
 
-std::optional<Graph> by_elements(const Graph& graph) {
+std::optional<DeviceGraph> by_elements(const DeviceGraph& graph) {
   if (graph.nodes.empty()) return std::nullopt;
   return ElementMover(graph).run();
 }

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 
 /// Copies element by element, for those that no turn of sticks makes: a token cut out of a row, heads of 32 elements that
 /// share a stick, one element to a stick beside its neighbours. On the way every element is alone in a stick, where any
@@ -18,6 +18,6 @@ namespace spyre {
 
 /// The graph with its copies made that way; none where it does something else than copy, or with more than 2^20 elements.
 /// Of an input that is written in part the rest comes along. Arguments keep their sticks. Needs select-ops.
-std::optional<Graph> by_elements(const Graph& graph);
+std::optional<DeviceGraph> by_elements(const DeviceGraph& graph);
 
 }  // namespace spyre

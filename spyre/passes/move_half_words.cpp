@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "spyre/graph/device_op.h"
+#include "spyre/graph/device_graph.h"
 
 namespace spyre {
 namespace {
@@ -37,9 +37,9 @@ std::optional<DeviceLayout> layout_in_halves(DeviceLayout layout) {
 }
 
 // Copies of one buffer into another; constants other than zero have no halves that are numbers.
-bool is_move(const Graph& graph, const Node& node) {
-  const DeviceOp op = device_op(node);
-  if (op.op != "identity" || op.inputs.size() != 1) return false;
+bool is_move(const DeviceGraph& graph, const DeviceNode& node) {
+  const DeviceOp& op = node.op;
+  if (op.op != OpId::identity || op.inputs.size() != 1) return false;
   const Buffer& from = graph.buffers[static_cast<size_t>(op.inputs[0].buffer)];
   const Buffer& to = graph.buffers[static_cast<size_t>(op.output.buffer)];
   const bool zero = !from.fill || from.fill == Fill{};
@@ -47,7 +47,7 @@ bool is_move(const Graph& graph, const Node& node) {
 }
 
 // The loop that walks an access from neighbour to neighbour.
-const Loop* walks_neighbours(const Node& node, const Expr& index) {
+const Loop* walks_neighbours(const DeviceNode& node, const Expr& index) {
   const auto found = std::find_if(node.loops.begin(), node.loops.end(), [&](const Loop& loop) {
     return loop.extent > 1 && index.coefficient(loop.name) == 1;
   });
@@ -57,21 +57,21 @@ const Loop* walks_neighbours(const Node& node, const Expr& index) {
 class Halver {
  public:
   // `single` are buffers with one word to a stick: its halves are a row of their own.
-  Halver(Graph& graph, std::set<BufferId> single) : graph_(graph), single_(std::move(single)) {}
+  Halver(DeviceGraph& graph, std::set<BufferId> single) : graph_(graph), single_(std::move(single)) {}
 
   void run() {
-    std::vector<Node> nodes = std::move(graph_.nodes);
+    std::vector<DeviceNode> nodes = std::move(graph_.nodes);
     graph_.nodes.clear();
-    for (Node& node : nodes) {
-      node.target = collected(node.target);
+    for (DeviceNode& node : nodes) {
+      node.op.output.buffer = collected(node.op.output.buffer);
       rewrite(node);
     }
     for (const auto& [result, parts] : collected_) deliver(result, parts, nodes.back());
   }
 
  private:
-  void rewrite(const Node& node) {
-    const DeviceOp op = device_op(node);
+  void rewrite(const DeviceNode& node) {
+    const DeviceOp& op = node.op;
     if (graph_.buffers[static_cast<size_t>(op.inputs[0].buffer)].fill) return fill(node, op);
     const Loop *in = walks_neighbours(node, op.inputs[0].index),
                *out = walks_neighbours(node, op.output.index);
@@ -108,7 +108,7 @@ class Halver {
     return collected_[target] = graph_.add_buffer(std::move(parts));
   }
 
-  void deliver(BufferId result, BufferId parts, const Node& like) {
+  void deliver(BufferId result, BufferId parts, const DeviceNode& like) {
     const Buffer& buffer = graph_.buffers[static_cast<size_t>(result)];
     std::vector<Loop> loops;
     Expr index;
@@ -123,17 +123,17 @@ class Halver {
       loops.push_back({.name = fmt::format("p{}", d), .extent = buffer.size[d]});
       index = index + buffer.stride[d] * Expr::symbol(loops.back().name);
     }
-    copy(like, loops, {.op = "identity"}, {parts, index}, {result, index});
+    copy(like, loops, {.op = OpId::identity}, {parts, index}, {result, index});
   }
 
-  void fill(const Node& node, const DeviceOp& op) {
+  void fill(const DeviceNode& node, const DeviceOp& op) {
     std::vector<Loop> loops = node.loops;
     loops.push_back(half());
     copy(node, std::move(loops), op, op.inputs[0], with_half(op.output));
   }
 
   // y[.. b] = x[.. a]: both halves of all a become rows of b, then both halves of all b rows of a.
-  void turn(const Node& node, const DeviceOp& op, const Loop& a, const Loop& b) {
+  void turn(const DeviceNode& node, const DeviceOp& op, const Loop& a, const Loop& b) {
     std::vector<Loop> others = without(without(node.loops, a), b);
     const Loop both_a{.name = a.name, .extent = 2 * a.extent}, both_b{.name = b.name, .extent = 2 * b.extent};
     const Access rows_of_b = local("turned", with(with(others, both_a), b));
@@ -146,7 +146,7 @@ class Halver {
   }
 
   // y[r, j] = x[r, i[j]]: the positions of x become rows, those meant are picked, and become positions again.
-  void gather(const Node& node, const DeviceOp& op, const Loop& out) {
+  void gather(const DeviceNode& node, const DeviceOp& op, const Loop& out) {
     const Loop row = *gathered_rows(node, op, out);
     const Expr position = indirection(op.inputs[0].index);
     const Buffer& from = graph_.buffers[static_cast<size_t>(op.inputs[0].buffer)];
@@ -179,7 +179,7 @@ class Halver {
   }
 
   // The longest loop that x is walked by besides the positions it is read at.
-  static const Loop* gathered_rows(const Node& node, const DeviceOp& op, const Loop& out) {
+  static const Loop* gathered_rows(const DeviceNode& node, const DeviceOp& op, const Loop& out) {
     const Loop* longest = nullptr;
     for (const Loop& loop : node.loops) {
       const bool walks =
@@ -189,7 +189,7 @@ class Halver {
     return longest;
   }
 
-  bool gathers_neighbours(const Node& node, const DeviceOp& op, const Loop* out) const {
+  bool gathers_neighbours(const DeviceNode& node, const DeviceOp& op, const Loop* out) const {
     if (out == nullptr || op.indices.size() != 1 || !op.output.index.index_tensors().empty()) return false;
     const std::vector<ExprTerm>& terms = op.inputs[0].index.terms();
     const bool neighbours = std::any_of(terms.begin(), terms.end(), [](const ExprTerm& term) {
@@ -199,15 +199,15 @@ class Halver {
     return neighbours && by_out && gathered_rows(node, op, *out) != nullptr;
   }
 
-  void copy(const Node& like, std::vector<Loop> loops, const DeviceOp& op, const Access& from,
+  void copy(const DeviceNode& like, std::vector<Loop> loops, const DeviceOp& op, const Access& from,
             const Access& to) {
     DeviceOp moved = op;
     moved.inputs = {from};
     moved.output = to;
-    Node node{.name = graph_.buffers[static_cast<size_t>(to.buffer)].name, .loops = std::move(loops)};
+    DeviceNode node{{.name = graph_.buffers[static_cast<size_t>(to.buffer)].name, .loops = std::move(loops)},
+                    std::move(moved)};
     node.aten = like.aten;
     node.source = like.source;
-    set_device_op(graph_, node, moved, HostType::kFloat16);
     graph_.nodes.push_back(std::move(node));
   }
 
@@ -251,13 +251,13 @@ class Halver {
     return reread({graph_.add_buffer(std::move(buffer)), Expr()}, loops);
   }
 
-  Graph& graph_;
+  DeviceGraph& graph_;
   std::set<BufferId> single_;
   std::map<BufferId, BufferId> collected_;  // by result
 };
 
 // The memory of an argument keeps the name its caller knows; the copies see it under a second one.
-void name_twice(Graph& half_words, const Graph& words, BufferId id, const DeviceLayout& layout) {
+void name_twice(DeviceGraph& half_words, const DeviceGraph& words, BufferId id, const DeviceLayout& layout) {
   Buffer second = half_words.buffers[static_cast<size_t>(id)];
   second.name += "_half_words";
   second.is_input = false;
@@ -265,11 +265,10 @@ void name_twice(Graph& half_words, const Graph& words, BufferId id, const Device
   half_words.buffers[static_cast<size_t>(id)] = words.buffers[static_cast<size_t>(id)];
   half_words.buffers[static_cast<size_t>(id)].layout = layout;
   const BufferId other = half_words.add_buffer(std::move(second));
-  for (Node& node : half_words.nodes) {
-    DeviceOp op = device_op(node);
+  for (DeviceNode& node : half_words.nodes) {
+    DeviceOp& op = node.op;
     for (Access& input : op.inputs) input.buffer = input.buffer == id ? other : input.buffer;
     op.output.buffer = op.output.buffer == id ? other : op.output.buffer;
-    set_device_op(half_words, node, op, HostType::kFloat16);
   }
 }
 
@@ -280,16 +279,16 @@ Result<DeviceLayout> word_layout(const Buffer& buffer) {
   return DeviceLayout::standard(buffer.size, info_of(buffer.dtype).device_format);
 }
 
-std::optional<Graph> in_half_words(const Graph& graph) {
-  const auto moves = [&](const Node& node) { return is_move(graph, node); };
+std::optional<DeviceGraph> in_half_words(const DeviceGraph& graph) {
+  const auto moves = [&](const DeviceNode& node) { return is_move(graph, node); };
   if (graph.nodes.empty() || !std::all_of(graph.nodes.begin(), graph.nodes.end(), moves)) return std::nullopt;
   std::set<BufferId> moved;
-  for (const Node& node : graph.nodes) {
-    const DeviceOp op = device_op(node);
+  for (const DeviceNode& node : graph.nodes) {
+    const DeviceOp& op = node.op;
     moved.insert(op.output.buffer);
     moved.insert(op.inputs[0].buffer);
   }
-  Graph half_words = graph;
+  DeviceGraph half_words = graph;
   std::map<BufferId, DeviceLayout> arguments;
   std::set<BufferId> single;
   for (const BufferId id : moved) {
@@ -311,8 +310,8 @@ std::optional<Graph> in_half_words(const Graph& graph) {
     buffer.stride.push_back(1);
   }
   // An index that is moved as well as read through is no longer one.
-  for (const Node& node : graph.nodes) {
-    for (const auto& [name, access] : device_op(node).indices) {
+  for (const DeviceNode& node : graph.nodes) {
+    for (const auto& [name, access] : node.op.indices) {
       if (moved.contains(access.buffer)) return std::nullopt;
     }
   }

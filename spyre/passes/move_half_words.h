@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 
 /// Copies of 32-bit values as copies of their half-words. The card restickifies, and shifts what lies in sticks, in 16 bits
 /// only; a copy moves bits, so half-words do as well:
@@ -16,7 +16,7 @@ namespace spyre {
 /// The graph in half-words, where it does nothing but copy 32-bit values and every layout that it is given has its stick
 /// along neighbours; none otherwise. Arguments keep their names and layouts, and get a second name for their half-words;
 /// results have the layout of `word_layout`. Needs select-ops.
-std::optional<Graph> in_half_words(const Graph& graph);
+std::optional<DeviceGraph> in_half_words(const DeviceGraph& graph);
 
 /// The layout of an argument of a graph of copies: the one it is given, or the standard one.
 Result<DeviceLayout> word_layout(const Buffer& buffer);

@@ -43,7 +43,7 @@ Held held_as(HostType type) {
   }
 }
 
-OpEmitter::OpEmitter(Graph& graph, const Node& node, std::vector<Node>& out)
+OpEmitter::OpEmitter(GraphBuffers& graph, const Node& node, std::vector<DeviceNode>& out)
     : graph_(graph), node_(node), out_(out), loops_(node.loops), first_(out.size()) {}
 
 Error OpEmitter::refuse(std::string_view message) const {
@@ -94,7 +94,7 @@ Result<Operand> OpEmitter::load(const Instruction& load) {
   if (type == HostType::kBool) loaded.most = 1;
   // The card gathers with a copy of its own; what follows reads the copy.
   if (load.index.index_tensors().empty()) return loaded;
-  Operand gathered = op("identity", {loaded});
+  Operand gathered = op(OpId::identity, {loaded});
   gathered.type = type;
   gathered.most = loaded.most;
   return gathered;
@@ -140,14 +140,14 @@ Operand OpEmitter::checked(Operand index) {
   index = hold(index, Held::kInt32);
   // A float that stands for an integer is on the same side of a bound that floats hold.
   const Operand position = hold(index, Held::kFp32);
-  Operand wrong = op("maximum", {op("lesserthan", {position, constant(0, HostType::kFloat32)}),
-                                 op("greaterequal", {position, constant(end, HostType::kFloat32)})});
+  Operand wrong = op(OpId::maximum, {op(OpId::lesserthan, {position, constant(0, HostType::kFloat32)}),
+                                     op(OpId::greaterequal, {position, constant(end, HostType::kFloat32)})});
   wrong.type = HostType::kBool;
-  for (const Loop& loop : loops_of({wrong})) wrong = reduce("max", {wrong}, {loop.name});
-  wrong = op("add", {wrong, wrong});
+  for (const Loop& loop : loops_of({wrong})) wrong = reduce(OpId::max, {wrong}, {loop.name});
+  wrong = op(OpId::add, {wrong, wrong});
   wrong.type = HostType::kBool;  // a whole number
   const Access row = materialize(hold(wrong, Held::kInt32));
-  Operand sum = op("addi32toi32", {index, first_of_table(row)});
+  Operand sum = op(OpId::addi32toi32, {index, first_of_table(row)});
   sum.type = index.type;
   sum.most = end;
   return sum;
@@ -166,14 +166,12 @@ Operand OpEmitter::first_of_table(const Access& row) {
   taken.size = {kLanes};
   taken.stride = {1};
   const BufferId target = graph_.add_buffer(std::move(taken));
-  const DeviceOp gather{.op = "identity",
-                        .inputs = {{table, kLanes * Expr::indirect(position) + Expr::symbol(lane)}},
-                        .indices = {{position, row}},
-                        .output = {target, Expr::symbol(lane)}};
-  Node node{.name = graph_.buffers[static_cast<size_t>(target)].name,
-            .loops = {{.name = lane, .extent = kLanes}}};
+  DeviceNode node{
+      {.name = graph_.buffers[static_cast<size_t>(target)].name, .loops = {{.name = lane, .extent = kLanes}}},
+      {.inputs = {{table, kLanes * Expr::indirect(position) + Expr::symbol(lane)}},
+       .indices = {{position, row}},
+       .output = {target, Expr::symbol(lane)}}};
   make_step_of(node_, node);
-  set_device_op(graph_, node, gather, HostType::kInt32);
   out_.push_back(std::move(node));
   return {.access = Access{target, Expr()}, .type = HostType::kInt32, .held = Held::kInt32};
 }
@@ -227,7 +225,7 @@ Result<Operand> OpEmitter::ramp(const Expr& index, HostType type) {
                        .held = held,
                        .most = std::max(std::fabs(fill.start), std::fabs(last))};
     const double most = part.most + (sum ? sum->most : 0);
-    sum = sum ? op(held == Held::kInt32 ? "addi32toi32" : "add", {*sum, part}) : part;
+    sum = sum ? op(held == Held::kInt32 ? OpId::addi32toi32 : OpId::add, {*sum, part}) : part;
     sum->most = most;
   }
   if (!sum) return constant(constant_part, type);
@@ -251,10 +249,9 @@ std::vector<Loop> OpEmitter::loops_of(const std::vector<Operand>& operands) cons
   return loops;
 }
 
-Operand OpEmitter::emit(std::string_view name, bool reduces, std::vector<Loop> loops,
-                        const std::vector<Operand>& operands, Held held,
-                        std::vector<std::pair<std::string, double>> attributes) {
-  DeviceOp op{.op = std::string(name), .reduces = reduces, .constants = std::move(attributes)};
+Operand OpEmitter::emit(OpId id, bool reduces, std::vector<Loop> loops, const std::vector<Operand>& operands,
+                        Held held, std::vector<std::pair<std::string, double>> attributes) {
+  DeviceOp op{.op = id, .reduces = reduces, .constants = std::move(attributes)};
   for (const Operand& operand : operands) {
     op.inputs.push_back(materialize(operand));
     take_indices(op, op.inputs.back().index);
@@ -269,28 +266,26 @@ Operand OpEmitter::emit(std::string_view name, bool reduces, std::vector<Loop> l
   buffer.stride = contiguous_strides(buffer.size);
   op.output = {graph_.add_buffer(std::move(buffer)), row_major(kept)};
 
-  Node node{.name = graph_.buffers.back().name, .loops = std::move(loops)};
+  DeviceNode node{{.name = graph_.buffers.back().name, .loops = std::move(loops)}, std::move(op)};
   make_step_of(node_, node);
   for (const auto& hint : node_.hints) {
     const bool has = std::any_of(node.loops.begin(), node.loops.end(),
                                  [&](const Loop& l) { return l.name == hint.first; });
     if (has) node.hints.push_back(hint);
   }
-  set_device_op(graph_, node, op, type);
   out_.push_back(std::move(node));
-  return {.access = op.output, .type = type, .held = held};
+  return {.access = out_.back().op.output, .type = type, .held = held};
 }
 
-Operand OpEmitter::op(std::string_view name, const std::vector<Operand>& operands, std::optional<Held> held,
+Operand OpEmitter::op(OpId id, const std::vector<Operand>& operands, std::optional<Held> held,
                       std::vector<std::pair<std::string, double>> attributes) {
   std::vector<Loop> loops = loops_of(operands);
   // Loops that a later reduction folds are ordinary ones here.
   for (Loop& loop : loops) loop.reduced = false;
-  return emit(name, false, std::move(loops), operands, held.value_or(operands[0].held),
-              std::move(attributes));
+  return emit(id, false, std::move(loops), operands, held.value_or(operands[0].held), std::move(attributes));
 }
 
-Operand OpEmitter::reduce(std::string_view name, const std::vector<Operand>& operands,
+Operand OpEmitter::reduce(OpId id, const std::vector<Operand>& operands,
                           const std::vector<std::string>& folded,
                           std::vector<std::pair<std::string, double>> attributes, std::optional<Held> held) {
   std::vector<Loop> kept, reduced;
@@ -299,11 +294,11 @@ Operand OpEmitter::reduce(std::string_view name, const std::vector<Operand>& ope
     (loop.reduced ? reduced : kept).push_back(loop);
   }
   kept.insert(kept.end(), reduced.begin(), reduced.end());
-  return emit(name, true, std::move(kept), operands, held.value_or(operands[0].held), std::move(attributes));
+  return emit(id, true, std::move(kept), operands, held.value_or(operands[0].held), std::move(attributes));
 }
 
-Operand OpEmitter::reduce_part(std::string_view name, std::vector<Operand> operands, const std::string& loop,
-                               int64_t first, int64_t count, Held held) {
+Operand OpEmitter::reduce_part(OpId id, std::vector<Operand> operands, const std::string& loop, int64_t first,
+                               int64_t count, Held held) {
   std::vector<Loop> loops, part;
   for (Loop l : loops_of(operands)) {
     l.reduced = l.name == loop;
@@ -316,7 +311,7 @@ Operand OpEmitter::reduce_part(std::string_view name, std::vector<Operand> opera
     Expr& index = operand.access->index;
     index = index + Expr::constant(first * index.coefficient(loop));
   }
-  return emit(name, true, std::move(loops), operands, held, {});
+  return emit(id, true, std::move(loops), operands, held, {});
 }
 
 Operand OpEmitter::hold(const Operand& value, Held held) {
@@ -335,13 +330,13 @@ Operand OpEmitter::hold(const Operand& value, Held held) {
     return result;
   }
   // By way of fp32, which both others convert to and from.
-  if (value.held == Held::kFp16) result = op("dl16tofp32", {value}, Held::kFp32);
-  if (value.held == Held::kInt32) result = op("int32tofp32", {value}, Held::kFp32);
+  if (value.held == Held::kFp16) result = op(OpId::dl16tofp32, {value}, Held::kFp32);
+  if (value.held == Held::kInt32) result = op(OpId::int32tofp32, {value}, Held::kFp32);
   if (held == Held::kFp16) {
-    result = op("fp32todl16", {result}, Held::kFp16);
+    result = op(OpId::fp32todl16, {result}, Held::kFp16);
   } else if (held == Held::kInt32) {
     const bool is_whole = value.type == HostType::kBool;
-    result = op("fp32toint32", {is_whole ? result : whole_part(result)}, Held::kInt32);
+    result = op(OpId::fp32toint32, {is_whole ? result : whole_part(result)}, Held::kInt32);
   }
   result.type = value.type;
   result.most = value.most;
@@ -350,8 +345,8 @@ Operand OpEmitter::hold(const Operand& value, Held held) {
 
 Operand OpEmitter::whole_part(const Operand& value) {
   const Operand zero = constant(0, HostType::kFloat32);
-  const Operand up = op("neg", {op("floor", {op("neg", {value})})});
-  return op("where3", {op("greaterequal", {value, zero}), op("floor", {value}), up});
+  const Operand up = op(OpId::neg, {op(OpId::floor, {op(OpId::neg, {value})})});
+  return op(OpId::where3, {op(OpId::greaterequal, {value, zero}), op(OpId::floor, {value}), up});
 }
 
 Result<Operand> OpEmitter::convert(const Operand& value, HostType type) {
@@ -368,7 +363,7 @@ Result<Operand> OpEmitter::convert(const Operand& value, HostType type) {
                             value.type != HostType::kBool && value.most > fp32_from_sen169(kSen169MaxFinite);
   if (may_overflow) {
     result = op(
-        "clip", {value}, std::nullopt,
+        OpId::clip, {value}, std::nullopt,
         {{"clipMin", -fp32_from_sen169(kSen169MaxFinite)}, {"clipMax", fp32_from_sen169(kSen169MaxFinite)}});
     result.type = value.type;
   }
@@ -377,9 +372,8 @@ Result<Operand> OpEmitter::convert(const Operand& value, HostType type) {
   return result;
 }
 
-bool OpEmitter::reads_elsewhere(const Node& maker) const {
-  const DeviceOp op = device_op(maker);
-  return std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Access& input) {
+bool OpEmitter::reads_elsewhere(const DeviceOp& maker) const {
+  return std::any_of(maker.inputs.begin(), maker.inputs.end(), [&](const Access& input) {
     return input.buffer == node_.target && !(input.index == node_.target_index);
   });
 }
@@ -393,10 +387,11 @@ Status OpEmitter::store(const Operand& value) {
     if (!loop.reduced) loops.push_back(loop);
   }
   // The node that made the value can store it itself, unless it runs over fewer loops.
-  const bool made_here = out_.size() > first_ && held.access && out_.back().target == held.access->buffer &&
-                         node_.target_index.index_tensors().empty() && !reads_elsewhere(out_.back());
+  const bool made_here = out_.size() > first_ && held.access &&
+                         out_.back().op.output.buffer == held.access->buffer &&
+                         node_.target_index.index_tensors().empty() && !reads_elsewhere(out_.back().op);
   if (made_here) {
-    Node& maker = out_.back();
+    DeviceNode& maker = out_.back();
     std::set<std::string> have;
     for (const Loop& loop : maker.loops) {
       if (!loop.reduced) have.insert(loop.name);
@@ -404,10 +399,9 @@ Status OpEmitter::store(const Operand& value) {
     const bool complete = std::all_of(loops.begin(), loops.end(),
                                       [&](const Loop& l) { return l.extent == 1 || have.contains(l.name); });
     if (complete) {
-      SPYRE_CHECK(static_cast<size_t>(maker.target) + 1 == graph_.buffers.size(),
+      SPYRE_CHECK(static_cast<size_t>(maker.op.output.buffer) + 1 == graph_.buffers.size(),
                   "the newest buffer is the last");
-      maker.target = node_.target;
-      maker.target_index = node_.target_index;
+      maker.op.output = {node_.target, node_.target_index};
       maker.name = node_.name;
       for (const Loop& loop : loops) {
         if (!have.contains(loop.name)) maker.loops.insert(maker.loops.begin(), loop);
@@ -418,15 +412,13 @@ Status OpEmitter::store(const Operand& value) {
   }
   Operand source = held;
   if (held.access && held.access->buffer == node_.target && !(held.access->index == node_.target_index))
-    source = op("identity", {held});
-  DeviceOp copy{
-      .op = "identity", .inputs = {materialize(source)}, .output = {node_.target, node_.target_index}};
+    source = op(OpId::identity, {held});
+  DeviceOp copy{.inputs = {materialize(source)}, .output = {node_.target, node_.target_index}};
   take_indices(copy, copy.inputs[0].index);
   take_indices(copy, copy.output.index);
-  Node node{.name = node_.name, .loops = std::move(loops)};
+  DeviceNode node{{.name = node_.name, .loops = std::move(loops)}, std::move(copy)};
   make_step_of(node_, node);
   node.hints = node_.hints;
-  set_device_op(graph_, node, copy, type);
   out_.push_back(std::move(node));
   return Status();
 }

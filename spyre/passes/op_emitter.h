@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "spyre/base/result.h"
-#include "spyre/graph/device_op.h"
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 
-/// Builds the nodes that replace one node of several operations.
+/// Builds the device nodes that one captured node becomes.
 namespace spyre {
 
 /// How a value is held on the card. Booleans are numbers, 0 or 1, in either float. The card computes with the
@@ -37,7 +36,7 @@ struct Operand {
 class OpEmitter {
  public:
   /// New nodes are appended to `out`, in execution order.
-  OpEmitter(Graph& graph, const Node& node, std::vector<Node>& out);
+  OpEmitter(GraphBuffers& graph, const Node& node, std::vector<DeviceNode>& out);
 
   /// Appends the value of the next instruction, so that index expressions can name it.
   void define(Operand value);
@@ -51,15 +50,14 @@ class OpEmitter {
 
   /// One operation into a new buffer, over the loops its operands use. The result is held as its inputs are,
   /// unless `held` says otherwise.
-  Operand op(std::string_view name, const std::vector<Operand>& operands, std::optional<Held> held = {},
+  Operand op(OpId id, const std::vector<Operand>& operands, std::optional<Held> held = {},
              std::vector<std::pair<std::string, double>> attributes = {});
   /// One reduction over the given loops, held likewise.
-  Operand reduce(std::string_view name, const std::vector<Operand>& operands,
-                 const std::vector<std::string>& loops,
+  Operand reduce(OpId id, const std::vector<Operand>& operands, const std::vector<std::string>& loops,
                  std::vector<std::pair<std::string, double>> attributes = {}, std::optional<Held> held = {});
   /// One reduction over `count` iterations of a loop from `first` on; its operands' indices are affine in it.
-  Operand reduce_part(std::string_view name, std::vector<Operand> operands, const std::string& loop,
-                      int64_t first, int64_t count, Held held);
+  Operand reduce_part(OpId id, std::vector<Operand> operands, const std::string& loop, int64_t first,
+                      int64_t count, Held held);
   /// The same value, held otherwise. A conversion to integer drops the fraction, as PyTorch does. Not for kBits.
   Operand hold(const Operand& value, Held held);
   /// What the program converts: every pair of types has a way here, or is refused. Narrowing to 16 bits
@@ -83,7 +81,7 @@ class OpEmitter {
   Error refuse(std::string_view message) const;
 
  private:
-  bool reads_elsewhere(const Node& maker) const;
+  bool reads_elsewhere(const DeviceOp& maker) const;
   Operand whole_part(const Operand& fp32);
   Access materialize(const Operand& operand);
   const Operand& value_named(std::string_view name) const;
@@ -95,13 +93,12 @@ class OpEmitter {
   Operand first_of_table(const Access& row);
   void take_indices(DeviceOp& op, Expr& index);
   std::vector<Loop> loops_of(const std::vector<Operand>& operands) const;
-  Operand emit(std::string_view op, bool reduces, std::vector<Loop> loops,
-               const std::vector<Operand>& operands, Held held,
-               std::vector<std::pair<std::string, double>> attributes);
+  Operand emit(OpId id, bool reduces, std::vector<Loop> loops, const std::vector<Operand>& operands,
+               Held held, std::vector<std::pair<std::string, double>> attributes);
 
-  Graph& graph_;
+  GraphBuffers& graph_;
   const Node& node_;
-  std::vector<Node>& out_;
+  std::vector<DeviceNode>& out_;
   std::vector<Loop> loops_;  // the node's, and those added
   size_t first_;             // of this node's replacements in out_
   std::vector<Operand> values_;

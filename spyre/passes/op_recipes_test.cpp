@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "spyre/passes/evaluate_for_test.h"
@@ -30,10 +31,9 @@ Values computed(const std::string& op, const std::string& type, const std::vecto
   text +=
       fmt::format("  buffer y : {}[{}]\n  node y (p0: {}) {{\n{}    v{} = {}{}\n    store y[p0] v{}\n  }}\n",
                   type, n, n, loads, operands.size(), op, names, operands.size());
-  Graph graph = parse_graph(text + "  return y\n}\n").value();
-  const Status selected = select_ops(graph);
+  const Result<DeviceGraph> selected = select_ops(parse_graph(text + "  return y\n}\n").value());
   EXPECT_TRUE(selected.ok()) << selected.error().to_string();
-  return test::Evaluator::run(graph, inputs);
+  return test::Evaluator::run(selected.value(), inputs);
 }
 
 /// s = fold of x along its only loop.
@@ -45,9 +45,9 @@ double folded(const std::string& kind, const std::string& type, const Values& x)
                       "  return s\n}}\n",
                       type, x.size(), kind))
           .value();
-  const Status selected = select_ops(graph);
+  const Result<DeviceGraph> selected = select_ops(std::move(graph));
   EXPECT_TRUE(selected.ok()) << selected.error().to_string();
-  return test::Evaluator::run(graph, {{"x", x}})[0];
+  return test::Evaluator::run(selected.value(), {{"x", x}})[0];
 }
 
 Values along(double low, double high, int steps) {
@@ -183,6 +183,30 @@ TEST(IntegerRecipes, ShiftsLikePyTorch) {
             (Values{-3, 2, 1, -1}));
   EXPECT_EQ(computed("bitwise_left_shift", "int32", {{3, -1, 1}, {4, 31, 31}}),
             (Values{48, -2147483648, -2147483648}));
+}
+
+/// Whether a body of this operation alone, of so many operands, becomes operations of the card.
+bool is_selected(std::string_view op, std::string_view type, int operands) {
+  std::string loads, names;
+  for (int i = 0; i < operands; ++i) {
+    loads += fmt::format(" v{} = load x[p0]", i);
+    names += fmt::format(" v{}", i);
+  }
+  return select_ops(
+             parse_graph(
+                 fmt::format("graph g {{ input x : {0}[8] buffer y : {0}[8] node y (p0: 8) {{{1} v{2} = "
+                             "{3}{4} {{size: 8}} store y[p0] v{2} }} return y }}",
+                             type, loads, operands, op, names))
+                 .value())
+      .ok();
+}
+
+TEST(Recipes, EveryOperationOfABodyHasOne) {
+#define SPYRE_ELEMENTWISE(name)                                                              \
+  EXPECT_TRUE(std::ranges::any_of(std::vector{1, 2, 3, 5}, [](int operands) {                \
+    return is_selected(#name, "float32", operands) || is_selected(#name, "int64", operands); \
+  })) << #name;
+#include "spyre/graph/body_ops.def"
 }
 
 }  // namespace

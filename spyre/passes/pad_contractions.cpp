@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "spyre/graph/device_op.h"
+#include "spyre/graph/device_graph.h"
 
 namespace spyre {
 namespace {
@@ -16,8 +16,8 @@ int64_t lanes() {
 // are written once, so that what was read before is what is read now.
 class Known {
  public:
-  explicit Known(const Graph& graph) : writers_(graph.buffers.size(), 0) {
-    for (const Node& node : graph.nodes) ++writers_[static_cast<size_t>(node.target)];
+  explicit Known(const DeviceGraph& graph) : writers_(graph.buffers.size(), 0) {
+    for (const DeviceNode& node : graph.nodes) ++writers_[static_cast<size_t>(node.op.output.buffer)];
     for (size_t id = 0; id < writers_.size(); ++id) {
       if (!graph.is_local(static_cast<BufferId>(id))) writers_[id] = 2;
     }
@@ -49,7 +49,7 @@ class Known {
 // Rewrites one matmul; new nodes go in front of it.
 class Padder {
  public:
-  Padder(Graph& graph, Node& node, const Loop& k, std::vector<Node>& before, Known& known)
+  Padder(DeviceGraph& graph, DeviceNode& node, const Loop& k, std::vector<DeviceNode>& before, Known& known)
       : graph_(graph),
         node_(node),
         k_(k),
@@ -58,10 +58,9 @@ class Padder {
         known_(known) {}
 
   void run() {
-    DeviceOp op = device_op(node_);
+    DeviceOp& op = node_.op;
     op.inputs[0] = zeroed(op.inputs[0], true);
     op.inputs[1] = zeroed(op.inputs[1], false);
-    set_device_op(graph_, node_, op, graph_.buffers[static_cast<size_t>(op.output.buffer)].dtype);
   }
 
  private:
@@ -87,9 +86,10 @@ class Padder {
   }
 
   void emit(std::vector<Loop> loops, DeviceOp op) {
-    Node node{.name = graph_.buffers[static_cast<size_t>(op.output.buffer)].name, .loops = std::move(loops)};
+    DeviceNode node{
+        {.name = graph_.buffers[static_cast<size_t>(op.output.buffer)].name, .loops = std::move(loops)},
+        std::move(op)};
     make_step_of(node_, node);
-    set_device_op(graph_, node, op, HostType::kFloat16);
     before_.push_back(std::move(node));
   }
 
@@ -120,50 +120,50 @@ class Padder {
     Loop loop = k_;
     loop.reduced = false;
     const Access inside = new_buffer("inside", {loop}, k_.extent);
-    emit({loop}, {.op = "lesserthan", .inputs = {{ramp, k}, {constant(0), Expr()}}, .output = inside});
+    emit({loop}, {.op = OpId::lesserthan, .inputs = {{ramp, k}, {constant(0), Expr()}}, .output = inside});
     std::vector<Loop> loops = loops_of(x);
     std::stable_partition(loops.begin(), loops.end(), [&](const Loop& l) { return l.name != k_.name; });
     const Access zeroed = new_buffer("left_zeroed", loops, k_.extent);
-    emit(loops, {.op = "where3", .inputs = {inside, x, {constant(0), Expr()}}, .output = zeroed});
+    emit(loops, {.op = OpId::where3, .inputs = {inside, x, {constant(0), Expr()}}, .output = zeroed});
     return zeroed;
   }
 
   Access zeroed_right(const Access& w) {
     std::vector<Loop> loops = loops_of(w);
     const Access padded = new_buffer("right_padded", loops, padded_);
-    emit(loops, {.op = "identity", .inputs = {w}, .output = padded});
+    emit(loops, {.op = OpId::identity, .inputs = {w}, .output = padded});
     std::vector<Loop> rest = loops;
     for (Loop& loop : rest) {
       if (loop.name == k_.name) loop.extent = padded_ - k_.extent;
     }
     const int64_t stride = padded.index.coefficient(k_.name);
     const Access behind{padded.buffer, padded.index + Expr::constant(stride * k_.extent)};
-    emit(rest, {.op = "identity", .inputs = {{constant(0), Expr()}}, .output = behind});
+    emit(rest, {.op = OpId::identity, .inputs = {{constant(0), Expr()}}, .output = behind});
     return padded;
   }
 
-  Graph& graph_;
-  Node& node_;
+  DeviceGraph& graph_;
+  DeviceNode& node_;
   const Loop k_;
   const int64_t padded_;
-  std::vector<Node>& before_;
+  std::vector<DeviceNode>& before_;
   Known& known_;
 };
 
 }  // namespace
 
-const Loop* sums_part_of_stick(const Node& node) {
+const Loop* sums_part_of_stick(const DeviceNode& node) {
   const auto k = std::find_if(node.loops.begin(), node.loops.end(),
                               [](const Loop& l) { return l.reduced && l.extent != 1; });
-  const bool part = device_op(node).is_matmul() && k != node.loops.end() && k->extent % lanes() != 0;
+  const bool part = node.op.is_matmul() && k != node.loops.end() && k->extent % lanes() != 0;
   return part ? &*k : nullptr;
 }
 
-void pad_contractions(Graph& graph) {
+void pad_contractions(DeviceGraph& graph) {
   Known known(graph);
-  std::vector<Node> nodes = std::move(graph.nodes);
+  std::vector<DeviceNode> nodes = std::move(graph.nodes);
   graph.nodes.clear();
-  for (Node& node : nodes) {
+  for (DeviceNode& node : nodes) {
     if (const Loop* k = sums_part_of_stick(node)) Padder(graph, node, *k, graph.nodes, known).run();
     graph.nodes.push_back(std::move(node));
   }

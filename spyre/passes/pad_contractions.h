@@ -1,6 +1,6 @@
 #pragma once
 
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 
 namespace spyre {
 
@@ -11,9 +11,9 @@ namespace spyre {
 ///                              w' [128, n] = w, then 61 rows of zeros
 ///
 /// Products of dimensions that are whole sticks are left alone. Needs select-ops; runs before layouts.
-void pad_contractions(Graph& graph);
+void pad_contractions(DeviceGraph& graph);
 
 /// The loop that a matmul sums over when it does not end with a stick; none: there is nothing to pad.
-const Loop* sums_part_of_stick(const Node& node);
+const Loop* sums_part_of_stick(const DeviceNode& node);
 
 }  // namespace spyre

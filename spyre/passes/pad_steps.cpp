@@ -7,7 +7,7 @@
 #include <map>
 #include <tuple>
 
-#include "spyre/graph/device_op.h"
+#include "spyre/graph/device_graph.h"
 #include "spyre/passes/node_part.h"
 
 namespace spyre {
@@ -88,8 +88,8 @@ struct Overlap {
   int64_t extent = 0, inside = 0;  // how far it runs, and how much of it before the next window
 };
 
-std::optional<Overlap> overlap_in(const Graph& graph, const Node& node) {
-  for (const Access& access : device_op(node).inputs) {
+std::optional<Overlap> overlap_in(const DeviceGraph& graph, const DeviceNode& node) {
+  for (const Access& access : node.op.inputs) {
     const std::optional<Dims> dims = dims_of(graph.buffers[static_cast<size_t>(access.buffer)]);
     const std::optional<Position> position =
         dims ? position_of(access.index, *dims, node.loops) : std::nullopt;
@@ -108,13 +108,13 @@ std::optional<Overlap> overlap_in(const Graph& graph, const Node& node) {
   return std::nullopt;
 }
 
-std::vector<Node> without_overlaps(const Graph& graph, const Node& node) {
+std::vector<DeviceNode> without_overlaps(const DeviceGraph& graph, const DeviceNode& node) {
   const std::optional<Overlap> overlap = overlap_in(graph, node);
   if (!overlap) return {node};
-  std::vector<Node> parts;
+  std::vector<DeviceNode> parts;
   for (int64_t begin = 0; begin < overlap->extent; begin += overlap->inside) {
     const int64_t extent = std::min(overlap->inside, overlap->extent - begin);
-    for (Node& part : without_overlaps(graph, part_of(graph, node, overlap->loop, begin, extent))) {
+    for (DeviceNode& part : without_overlaps(graph, part_of(node, overlap->loop, begin, extent))) {
       if (begin > 0) part.name += fmt::format("_{}", begin);
       parts.push_back(std::move(part));
     }
@@ -124,27 +124,26 @@ std::vector<Node> without_overlaps(const Graph& graph, const Node& node) {
 
 class StepPadder {
  public:
-  explicit StepPadder(const Graph& graph) : graph_(graph), written_(graph.buffers.size(), 0) {}
+  explicit StepPadder(const DeviceGraph& graph) : graph_(graph), written_(graph.buffers.size(), 0) {}
 
-  std::optional<Graph> run() {
-    std::vector<Node> nodes;
-    for (const Node& node : graph_.nodes) {
-      std::vector<Node> parts = without_overlaps(graph_, node);
+  std::optional<DeviceGraph> run() {
+    std::vector<DeviceNode> nodes;
+    for (const DeviceNode& node : graph_.nodes) {
+      std::vector<DeviceNode> parts = without_overlaps(graph_, node);
       changed_ |= parts.size() > 1;
       std::move(parts.begin(), parts.end(), std::back_inserter(nodes));
     }
     graph_.nodes.clear();
-    for (Node& node : nodes) {
-      DeviceOp op = device_op(node);
-      for (auto& [name, access] : op.indices) redirect(access, node.loops);
-      for (Access& access : op.inputs) redirect(access, node.loops);
+    for (DeviceNode& node : nodes) {
+      DeviceOp& op = node.op;
+      for_each_read(op, [&](Access& access) { redirect(access, node.loops); });
       const BufferId target = op.output.buffer;
       const auto id = static_cast<size_t>(target);
       if (graph_.is_given(target) || written_[id] > 0) redirect(op.output, node.loops);
-      set_device_op(graph_, node, op, graph_.buffers[id].dtype);
+      const BufferId room = op.output.buffer;
       graph_.nodes.push_back(std::move(node));
       ++written_[id];
-      if (const BufferId room = op.output.buffer; room != target) {
+      if (room != target) {
         const Dims dims = *dims_of(graph_.buffers[id]);
         copy(dims.size, room, graph_.buffers[static_cast<size_t>(room)].stride, target, dims.stride);
       }
@@ -185,7 +184,7 @@ class StepPadder {
   void copy(const std::vector<int64_t>& size, BufferId from, const std::vector<int64_t>& from_stride,
             BufferId to, const std::vector<int64_t>& to_stride) {
     const Buffer& target = graph_.buffers[static_cast<size_t>(to)];
-    Node node{.name = fmt::format("{}_{}", target.name, graph_.nodes.size())};
+    DeviceNode node{{.name = fmt::format("{}_{}", target.name, graph_.nodes.size())}};
     Access read{from, Expr()}, write{to, Expr()};
     for (size_t d = 0; d < size.size(); ++d) {
       const std::string name = fmt::format("d{}", d);
@@ -193,11 +192,11 @@ class StepPadder {
       read.index = read.index + from_stride[d] * Expr::symbol(name);
       write.index = write.index + to_stride[d] * Expr::symbol(name);
     }
-    set_device_op(graph_, node, {.op = "identity", .inputs = {read}, .output = write}, target.dtype);
+    node.op = {.inputs = {read}, .output = write};
     graph_.nodes.push_back(std::move(node));
   }
 
-  Graph graph_;
+  DeviceGraph graph_;
   std::vector<int> written_;  // how often each buffer was written so far
   std::map<std::tuple<BufferId, std::vector<int64_t>, int>, BufferId> padded_;
   bool changed_ = false;
@@ -205,7 +204,7 @@ class StepPadder {
 
 }  // namespace
 
-std::optional<Graph> pad_steps(const Graph& graph) {
+std::optional<DeviceGraph> pad_steps(const DeviceGraph& graph) {
   return StepPadder(graph).run();
 }
 

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 
 namespace spyre {
 
@@ -16,6 +16,6 @@ namespace spyre {
 /// Windows that overlap are read in parts that do not. What is written in steps and has other values between
 /// them is copied, written there, and copied back. None where every step divides its dimension already. Needs
 /// select-ops; runs before layouts.
-std::optional<Graph> pad_steps(const Graph& graph);
+std::optional<DeviceGraph> pad_steps(const DeviceGraph& graph);
 
 }  // namespace spyre

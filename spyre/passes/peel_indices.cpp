@@ -28,14 +28,13 @@ std::optional<Peel> needed_peel(const NormalOp& op) {
 
 }  // namespace
 
-Status peel_indices(Graph& graph) {
+Status peel_indices(DeviceGraph& graph) {
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    SPYRE_ASSIGN_OR_RETURN(const NormalOp op,
-                           normalize_op(graph, graph.nodes[i], operand_layouts(graph, graph.nodes[i])));
+    SPYRE_ASSIGN_OR_RETURN(const NormalOp op, normal_form(graph, graph.nodes[i]));
     const std::optional<Peel> peel = needed_peel(op);
     if (!peel) continue;
-    Node rest = part_of(graph, graph.nodes[i], peel->loop, peel->whole, peel->rest, "_rest");
-    graph.nodes[i] = part_of(graph, graph.nodes[i], peel->loop, 0, peel->whole, "");
+    DeviceNode rest = part_of(graph.nodes[i], peel->loop, peel->whole, peel->rest, "_rest");
+    graph.nodes[i] = part_of(graph.nodes[i], peel->loop, 0, peel->whole, "");
     graph.nodes.insert(graph.nodes.begin() + static_cast<std::ptrdiff_t>(i) + 1, std::move(rest));
     --i;  // another index may need it along another loop
   }

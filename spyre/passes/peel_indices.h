@@ -1,7 +1,7 @@
 #pragma once
 
 #include "spyre/base/result.h"
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 
 namespace spyre {
 
@@ -13,6 +13,6 @@ namespace spyre {
 ///       store y[1024*p0 + p1] ...              store y[1024*p0 + p1] ...     store y[1024*p0 + p1 + 65536] ...
 ///
 /// Needs layouts and cut loops.
-Status peel_indices(Graph& graph);
+Status peel_indices(DeviceGraph& graph);
 
 }  // namespace spyre

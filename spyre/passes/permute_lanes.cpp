@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "spyre/graph/device_op.h"
+#include "spyre/graph/normal_op.h"
 #include "spyre/layout/tile_axis.h"
 #include "spyre/passes/assign_layouts.h"
 #include "spyre/passes/insert_copies.h"
@@ -194,7 +194,7 @@ Expr index_in(const Buffer& view, const Side& side, const Loop& lane) {
 }
 
 // Dense, the row innermost.
-BufferId add_rows(Graph& graph, const std::string& name, const Side& side) {
+BufferId add_rows(DeviceGraph& graph, const std::string& name, const Side& side) {
   Buffer rows{.name = name, .dtype = HostType::kFloat16};
   for (const Loop& digit : side.outer) rows.size.push_back(digit.extent);
   rows.size.push_back(positions_of(side.row));
@@ -202,15 +202,16 @@ BufferId add_rows(Graph& graph, const std::string& name, const Side& side) {
   return graph.add_buffer(std::move(rows));
 }
 
-void append_copy(Graph& graph, IndexDigits loops, const Access& from, const Access& to) {
+void append_copy(DeviceGraph& graph, IndexDigits loops, const Access& from, const Access& to) {
   std::erase_if(loops, [](const Loop& loop) { return loop.extent == 1; });
-  Node node{.name = graph.buffers[static_cast<size_t>(to.buffer)].name, .loops = std::move(loops)};
-  set_device_op(graph, node, {.op = "identity", .inputs = {from}, .output = to}, HostType::kFloat16);
-  graph.nodes.push_back(std::move(node));
+  graph.nodes.push_back(
+      {{.name = graph.buffers[static_cast<size_t>(to.buffer)].name, .loops = std::move(loops)},
+       {.inputs = {from}, .output = to}});
 }
 
-Graph copies_between(const Side& from, const Side& to) {
-  Graph graph{.name = "lanes"};
+DeviceGraph copies_between(const Side& from, const Side& to) {
+  DeviceGraph graph;
+  graph.name = "lanes";
   Buffer given = lanes_of(from), wanted = lanes_of(to);
   given.is_input = true;
   wanted.name = "permuted";
@@ -232,7 +233,7 @@ Graph copies_between(const Side& from, const Side& to) {
   return graph;
 }
 
-std::optional<Graph> graph_between(const RowSticks& from, const RowSticks& to) {
+std::optional<DeviceGraph> graph_between(const RowSticks& from, const RowSticks& to) {
   using enum ElementArrangement;
   const bool same_order = from.layout.element_arrangement == to.layout.element_arrangement;
   if (from.row && to.row && from.row->stride == to.row->stride) {
@@ -260,7 +261,7 @@ std::optional<LanePermutation> permute_lanes(const Buffer& buffer, const DeviceL
   std::optional<RowSticks> one = sticks_of(memory ? buffer.reach() : alone.reach(), from),
                            other = sticks_of(alone.reach(), to);
   if (!one || !other || !restrict_to(*one, memory ? buffer.offset : 0, *other)) return std::nullopt;
-  std::optional<Graph> graph = graph_between(*one, *other);
+  std::optional<DeviceGraph> graph = graph_between(*one, *other);
   if (!graph) return std::nullopt;
   LanePermutation found{.from = 0, .to = 1};
   const auto candidates = layout_candidates(*graph);
@@ -270,7 +271,7 @@ std::optional<LanePermutation> permute_lanes(const Buffer& buffer, const DeviceL
   if (!choice.ok()) return std::nullopt;
   found.graph = *graph;
   insert_copies(found.graph, candidates.value(), conversions, choice.value());
-  for (const Node& node : found.graph.nodes) {
+  for (const DeviceNode& node : found.graph.nodes) {
     for (const DeviceLayout* layout : operand_layouts(found.graph, node)) found.bytes += bytes_of(*layout);
   }
   return found;

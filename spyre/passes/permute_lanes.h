@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "spyre/base/result.h"
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 
 /// Copies between layouts whose sticks hold other elements together, or the same ones in another order, where no single
 /// copy of the card does it: 32-bit values along another dimension, lanes that a conversion has interleaved.
@@ -33,7 +33,7 @@ namespace spyre {
 /// Such a copy, as a graph of its own: its input is the memory of `from` as rows of lanes, its result that of `to`. Layouts
 /// are assigned, and `bytes` is what it moves.
 struct LanePermutation {
-  Graph graph;
+  DeviceGraph graph;
   BufferId from = -1, to = -1;
   int64_t bytes = 0;
 };

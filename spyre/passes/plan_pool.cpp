@@ -15,7 +15,7 @@ struct Life {
   int first = -1, last = -1;
 };
 
-std::vector<Life> lives_of(const Graph& graph) {
+std::vector<Life> lives_of(const DeviceGraph& graph) {
   std::vector<Life> lives(graph.buffers.size());
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const auto touch = [&](BufferId id) {
@@ -23,10 +23,7 @@ std::vector<Life> lives_of(const Graph& graph) {
       if (life.first < 0) life.first = static_cast<int>(n);
       life.last = static_cast<int>(n);
     };
-    for (const Instruction& instruction : graph.nodes[n].body) {
-      if (instruction.is_load()) touch(instruction.buffer);
-    }
-    touch(graph.nodes[n].target);
+    for_each_access(graph.nodes[n].op, [&](const Access& access) { touch(access.buffer); });
   }
   return lives;
 }
@@ -56,7 +53,7 @@ class Pool {
   std::map<int64_t, Block> blocks_;
 };
 
-Error no_room(const Graph& graph, const Node& node, int64_t bytes) {
+Error no_room(const DeviceGraph& graph, const DeviceNode& node, int64_t bytes) {
   return Error(ErrorKind::kUnsupported,
                fmt::format("plan-pool: node '{}': the intermediate results of '{}' take {} bytes of device "
                            "memory here, "
@@ -67,11 +64,11 @@ Error no_room(const Graph& graph, const Node& node, int64_t bytes) {
 
 }  // namespace
 
-Status plan_pool(Graph& graph) {
+Status plan_pool(DeviceGraph& graph) {
   const std::vector<Life> lives = lives_of(graph);
   Pool pool;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    const auto id = static_cast<size_t>(graph.owner(graph.nodes[n].target));
+    const auto id = static_cast<size_t>(graph.owner(graph.nodes[n].op.output.buffer));
     pool.free_before(static_cast<int>(n));
     Buffer& buffer = graph.buffers[id];
     if (buffer.place || lives[id].first != static_cast<int>(n) || !graph.is_local(static_cast<BufferId>(id)))

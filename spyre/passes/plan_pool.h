@@ -1,7 +1,7 @@
 #pragma once
 
 #include "spyre/base/result.h"
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 
 namespace spyre {
 
@@ -10,6 +10,6 @@ namespace spyre {
 ///
 /// First fit in the order of first writes; a life runs from the first node that writes the buffer to the last
 /// that touches it.
-Status plan_pool(Graph& graph);
+Status plan_pool(DeviceGraph& graph);
 
 }  // namespace spyre

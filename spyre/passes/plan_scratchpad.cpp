@@ -2,7 +2,8 @@
 
 namespace spyre {
 
-Result<lx::Plan> plan_scratchpad(Graph& graph, lx::Planner& planner, const std::function<void()>& progress) {
+Result<lx::Plan> plan_scratchpad(DeviceGraph& graph, lx::Planner& planner,
+                                 const std::function<void()>& progress) {
   return planner.plan(graph, lx::Effort::kFull, progress);
 }
 

@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "spyre/base/result.h"
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 #include "spyre/lx/planner.h"
 
 namespace spyre {
@@ -21,7 +21,7 @@ namespace spyre {
 /// inputs, of what device memory needs too, of what is fetched again, of what cores need in another division.
 ///
 /// Needs divided work. Changes no result, bit for bit.
-Result<lx::Plan> plan_scratchpad(Graph& graph, lx::Planner& planner,
+Result<lx::Plan> plan_scratchpad(DeviceGraph& graph, lx::Planner& planner,
                                  const std::function<void()>& progress = {});
 
 }  // namespace spyre

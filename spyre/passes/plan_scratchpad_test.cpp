@@ -17,23 +17,20 @@ using test::kTensor;
 
 using ::testing::StartsWith;
 
-std::optional<BufferPlace> place_of(const Graph& graph, std::string_view name) {
+std::optional<BufferPlace> place_of(const DeviceGraph& graph, std::string_view name) {
   return graph.buffers[static_cast<size_t>(graph.find(name).value())].place;
 }
 
 // Device memory traffic of a graph on one core in elements: every operand that is not in LX moves once.
-int64_t elements_moved(const Graph& graph) {
+int64_t elements_moved(const DeviceGraph& graph) {
   int64_t elements = 0;
   const auto move = [&](BufferId id) {
     const Buffer& buffer = graph.buffers[static_cast<size_t>(id)];
     const bool in_lx = buffer.place && buffer.place->kind == BufferPlace::Kind::kLx;
     if (!in_lx) elements += buffer.layout->byte_size().value().count() / 2;
   };
-  for (const Node& node : graph.nodes) {
-    for (const Instruction& instruction : node.body) {
-      if (instruction.is_load()) move(instruction.buffer);
-    }
-    move(node.target);
+  for (const DeviceNode& node : graph.nodes) {
+    for_each_access(node.op, [&](const Access& access) { move(access.buffer); });
   }
   return elements;
 }
@@ -42,7 +39,7 @@ int64_t elements_moved(const Graph& graph) {
 class SoftmaxStages : public ::testing::Test {
  protected:
   static constexpr int64_t M = 512, N = 1024;
-  Graph graph_ = test::divided(test::column_softmax(M, N), 1);
+  DeviceGraph graph_ = test::divided(test::column_softmax(M, N), 1);
 };
 
 TEST_F(SoftmaxStages, WithoutLxEightPassesAndFourVectors) {
@@ -81,19 +78,19 @@ TEST_F(SoftmaxStages, WithoutInPlaceOnlyOneMatrixFits) {
 TEST(PlanScratchpad, EverySolverGivesALegalPlan) {
   for (const char* solver :
        {"greedy", "firstfit", "bestfit", "simulated_annealing", "cpsat", "exact", "portfolio"}) {
-    Graph graph = test::divided(test::column_softmax(64, 128), 1);
+    DeviceGraph graph = test::divided(test::column_softmax(64, 128), 1);
     EXPECT_TRUE(test::plan(graph, {.solver = solver}).ok()) << solver;
   }
 }
 
 TEST(PlanScratchpad, AnUnknownSolverIsRefused) {
-  Graph graph = test::divided(test::column_softmax(64, 128), 1);
+  DeviceGraph graph = test::divided(test::column_softmax(64, 128), 1);
   EXPECT_FALSE(test::plan(graph, {.solver = "oracle"}).ok());
 }
 
 // 512 rows and 16 sticks on 32 cores: the reductions take 16 x 2, the rest rows / 32.
 TEST(PlanScratchpad, CoresThatDisagreePassBuffersOverTheRing) {
-  Graph graph = test::divided(test::column_softmax(512, 1024), 32);
+  DeviceGraph graph = test::divided(test::column_softmax(512, 1024), 32);
   const lx::Plan plan = test::plan(graph).value();
   EXPECT_EQ(entry(plan, "e#1").copy_of, "e");
   EXPECT_EQ(entry(plan, "e#1").per_core, Bytes(512 * 1024 * 2 / 32));
@@ -101,19 +98,19 @@ TEST(PlanScratchpad, CoresThatDisagreePassBuffersOverTheRing) {
   EXPECT_EQ(plan.saved(), plan.at_stake());
   EXPECT_TRUE(verify(graph).ok());
   const auto shuffles = std::count_if(graph.nodes.begin(), graph.nodes.end(),
-                                      [](const Node& node) { return device_op(node).op == "shuffle"; });
+                                      [](const DeviceNode& node) { return node.op.op == OpId::shuffle; });
   EXPECT_EQ(shuffles, 4);  // x, m, e and s, each once
 }
 
 TEST(PlanScratchpad, CoresThatDisagreeMeetInDeviceMemoryWithoutTheRing) {
-  Graph graph = test::divided(test::column_softmax(512, 1024), 32);
+  DeviceGraph graph = test::divided(test::column_softmax(512, 1024), 32);
   const lx::Plan plan = test::plan(graph, {.moves = MoveSet::all().without({Move::kShuffle})}).value();
   EXPECT_THAT(entry(plan, "m").reason, StartsWith("core division mismatch"));
   EXPECT_EQ(place_of(graph, "d"), (BufferPlace{BufferPlace::Kind::kLx, 0}));
 }
 
 TEST(PlanScratchpad, AResultAndAnInputReadOnceStayWhereTheyAre) {
-  Graph graph = test::divided(R"(graph g {
+  DeviceGraph graph = test::divided(R"(graph g {
     input x : float16[4, 64] stride=[64, 1]
     buffer y : float16[4, 64] stride=[64, 1]
     node y (p0: 4, p1: 64) {
@@ -123,8 +120,8 @@ TEST(PlanScratchpad, AResultAndAnInputReadOnceStayWhereTheyAre) {
     }
     return y
   })",
-                              4);
-  const Graph before = graph;
+                                    4);
+  const DeviceGraph before = graph;
   const lx::Plan plan = test::plan(graph).value();
   EXPECT_EQ(graph, before);
   EXPECT_EQ(entry(plan, "x").reason, "graph input, read once");
@@ -132,7 +129,7 @@ TEST(PlanScratchpad, AResultAndAnInputReadOnceStayWhereTheyAre) {
 }
 
 TEST(PlanScratchpad, APieceOfWhatACoreHoldsIsReadInLx) {
-  Graph graph = test::divided(R"(graph g {
+  DeviceGraph graph = test::divided(R"(graph g {
     input x : float16[4, 128] stride=[128, 1]
     buffer t : float16[4, 128] stride=[128, 1]
     buffer y : float16[4, 64] stride=[64, 1]
@@ -148,12 +145,12 @@ TEST(PlanScratchpad, APieceOfWhatACoreHoldsIsReadInLx) {
     }
     return y
   })",
-                              4);
+                                    4);
   EXPECT_TRUE(entry(test::plan(graph).value(), "t").address.has_value());
 }
 
 TEST(PlanScratchpad, ThePlanNamesMakersReadersAndTheBound) {
-  Graph graph = test::divided(test::column_softmax(64, 64), 1);
+  DeviceGraph graph = test::divided(test::column_softmax(64, 64), 1);
   const lx::Plan plan = test::plan(graph).value();
   EXPECT_EQ(plan.most_saved(), plan.saved());
   const Json facts = plan.to_json();
@@ -168,7 +165,7 @@ TEST(PlanScratchpad, ThePlanNamesMakersReadersAndTheBound) {
 
 // With half the room of one matrix only vectors fit, and the bound says that no solver could do better.
 TEST(PlanScratchpad, TheBoundKnowsWhatNeverFits) {
-  Graph graph = test::divided(test::column_softmax(64, 64), 1);
+  DeviceGraph graph = test::divided(test::column_softmax(64, 64), 1);
   const lx::Plan plan = test::plan(graph, {.capacity = Bytes(4096)}).value();
   EXPECT_LT(plan.saved(), plan.at_stake());
   EXPECT_GE(plan.most_saved(), plan.saved());
@@ -176,7 +173,7 @@ TEST(PlanScratchpad, TheBoundKnowsWhatNeverFits) {
 }
 
 TEST(Eviction, AnInputIsFetchedTwiceWhenThatLeavesRoomBetween) {
-  Graph graph = test::divided(test::idle_once(), 1);
+  DeviceGraph graph = test::divided(test::idle_once(), 1);
   const lx::Plan plan = test::plan(graph, {.capacity = kTensor}).value();
   EXPECT_EQ(entry(plan, "A").evicted_after, 1);
   EXPECT_EQ(entry(plan, "A@2").reloaded_before, 5);
@@ -194,7 +191,7 @@ TEST(Eviction, AnInputIsFetchedTwiceWhenThatLeavesRoomBetween) {
 }
 
 TEST(Eviction, SwitchedOffABufferKeepsItsPlace) {
-  Graph graph = test::divided(test::idle_once(), 1);
+  DeviceGraph graph = test::divided(test::idle_once(), 1);
   const lx::Plan plan =
       test::plan(graph, {.capacity = kTensor, .moves = MoveSet::all().without({Move::kEvict})}).value();
   EXPECT_FALSE(entry(plan, "A").evicted_after.has_value());
@@ -203,20 +200,20 @@ TEST(Eviction, SwitchedOffABufferKeepsItsPlace) {
 }
 
 TEST(Eviction, AResultIsCopiedOutAndFetchedAgain) {
-  Graph graph = test::divided(test::made_then_idle(), 1);
+  DeviceGraph graph = test::divided(test::made_then_idle(), 1);
   const lx::Plan plan = test::plan(graph, {.capacity = kTensor}).value();
   EXPECT_TRUE(entry(plan, "A").copied_out);
   EXPECT_EQ(entry(plan, "A").evicted_after, 2);
   EXPECT_EQ(entry(plan, "A@2").reloaded_before, 7);
   // x once, A out and in once, B once, and eight results; without eviction B four times and A never.
   EXPECT_EQ(elements_moved(graph), (1 + 2 + 1 + 8) * kTensor.count() / 2);
-  Graph other = test::divided(test::made_then_idle(), 1);
+  DeviceGraph other = test::divided(test::made_then_idle(), 1);
   test::plan(other, {.capacity = kTensor, .moves = MoveSet::all().without({Move::kEvict})}).value();
   EXPECT_EQ(elements_moved(other), (1 + 4 + 8) * kTensor.count() / 2);
 }
 
 TEST(Eviction, DoesNotHappenWhereThereIsRoom) {
-  Graph graph = test::divided(test::idle_once(), 1);
+  DeviceGraph graph = test::divided(test::idle_once(), 1);
   const lx::Plan plan = test::plan(graph, {.capacity = kTensor * 2}).value();
   EXPECT_FALSE(entry(plan, "A").evicted_after.has_value());
   EXPECT_EQ(plan.saved(), plan.at_stake());
@@ -225,7 +222,7 @@ TEST(Eviction, DoesNotHappenWhereThereIsRoom) {
 // An idle gap is no reason to give a place up that nobody needs, nor to fetch for one
 // reader.
 TEST(Eviction, DoesNotHappenWhereItSavesNothing) {
-  Graph graph = test::divided(
+  DeviceGraph graph = test::divided(
       test::elementwise("A=64; B=64; c1 = exp A; c2 = neg A; c3 = exp B; c4 = neg B; c5 = relu A"), 1);
   const lx::Plan plan = test::plan(graph, {.capacity = kTensor}).value();
   EXPECT_EQ(plan.saved(), kTensor * 2);
@@ -233,13 +230,13 @@ TEST(Eviction, DoesNotHappenWhereItSavesNothing) {
 }
 
 TEST(Eviction, TensorsTakeTurnsBesideALargerOne) {
-  Graph graph = test::divided(test::takes_turns(), 1);
+  DeviceGraph graph = test::divided(test::takes_turns(), 1);
   test::plan(graph, {.capacity = kTensor * 3}).value();
   // Fetched: A0 once, A1 and A2 twice, B, which is two tensors large, once. Written: what is left of 15
   // nodes.
   const int64_t written = 3 + 3 * (2 + 2 * 2);
   EXPECT_EQ(elements_moved(graph), (1 + 2 + 2 + 2 + written) * kTensor.count() / 2);
-  Graph other = test::divided(test::takes_turns(), 1);
+  DeviceGraph other = test::divided(test::takes_turns(), 1);
   test::plan(other, {.capacity = kTensor * 3, .moves = MoveSet::all().without({Move::kEvict})}).value();
   EXPECT_EQ(elements_moved(other), (11 + written) * kTensor.count() / 2);
 }
@@ -249,7 +246,7 @@ TEST(Eviction, EverySolverGivesALegalPlan) {
     Bytes best, last;
     for (const char* solver :
          {"greedy", "firstfit", "bestfit", "simulated_annealing", "exact", "portfolio"}) {
-      Graph graph = test::divided(text, 4);
+      DeviceGraph graph = test::divided(text, 4);
       const lx::Plan plan = test::plan(graph, {.capacity = kTensor / 4, .solver = solver}).value();
       EXPECT_TRUE(verify(graph).ok()) << solver;
       best = std::max(best, plan.saved());

@@ -7,8 +7,8 @@
 namespace spyre {
 namespace {
 
-Graph in_order(const Graph& graph, const Order& order) {
-  Graph ordered = graph;
+DeviceGraph in_order(const DeviceGraph& graph, const Order& order) {
+  DeviceGraph ordered = graph;
   for (size_t i = 0; i < order.size(); ++i) ordered.nodes[i] = graph.nodes[order[i]];
   return ordered;
 }
@@ -18,7 +18,7 @@ struct Planned {
   bool all_found_room = false;
 };
 
-Result<Planned> planned(Graph graph, lx::Planner& planner, lx::Effort effort) {
+Result<Planned> planned(DeviceGraph graph, lx::Planner& planner, lx::Effort effort) {
   SPYRE_ASSIGN_OR_RETURN(const lx::Plan plan, planner.plan(graph, effort));
   SPYRE_ASSIGN_OR_RETURN(const lx::PlanCost cost, lx::cost_of(graph));
   return Planned{cost.read + cost.written, plan.saved() == plan.at_stake()};
@@ -30,7 +30,7 @@ Json ReorderReport::to_json() const {
   return {{"before", before.count()}, {"after", after.count()}, {"evaluated", evaluated}, {"moved", moved}};
 }
 
-Result<ReorderReport> reorder_nodes(Graph& graph, lx::Planner& planner, const ReorderOptions& options) {
+Result<ReorderReport> reorder_nodes(DeviceGraph& graph, lx::Planner& planner, const ReorderOptions& options) {
   SPYRE_ASSIGN_OR_RETURN(Planned given, planned(graph, planner, lx::Effort::kWholeLives));
   ReorderReport report{.before = given.traffic, .after = given.traffic};
   if (given.all_found_room) return report;
@@ -42,7 +42,7 @@ Result<ReorderReport> reorder_nodes(Graph& graph, lx::Planner& planner, const Re
   report.evaluated = search.evaluated();
   if (!order) return report;
   SPYRE_CHECK(keeps(dependences, *order), "an order keeps what nodes wait for");
-  Graph ordered = in_order(graph, *order);
+  DeviceGraph ordered = in_order(graph, *order);
   SPYRE_ASSIGN_OR_RETURN(Planned other, planned(ordered, planner, lx::Effort::kWholeLives));
   if (other.traffic >= given.traffic) return report;
   // Parts of lives may do in the order of the program what another order does for whole ones.

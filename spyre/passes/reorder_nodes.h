@@ -4,7 +4,7 @@
 
 #include "spyre/base/json_fwd.h"
 #include "spyre/base/result.h"
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 #include "spyre/lx/planner.h"
 
 namespace spyre {
@@ -37,6 +37,7 @@ struct ReorderReport {
 /// the end, and kept only if its plan moves strictly fewer bytes of device memory.
 ///
 /// Needs divided work; places nothing itself. Changes no result, bit for bit.
-Result<ReorderReport> reorder_nodes(Graph& graph, lx::Planner& planner, const ReorderOptions& options = {});
+Result<ReorderReport> reorder_nodes(DeviceGraph& graph, lx::Planner& planner,
+                                    const ReorderOptions& options = {});
 
 }  // namespace spyre

@@ -12,19 +12,20 @@ using test::kTensor;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-std::vector<std::string> names(const Graph& graph) {
+std::vector<std::string> names(const DeviceGraph& graph) {
   std::vector<std::string> names;
-  for (const Node& node : graph.nodes) names.push_back(node.name);
+  for (const DeviceNode& node : graph.nodes) names.push_back(node.name);
   return names;
 }
 
-Result<ReorderReport> reordered(Graph& graph, const lx::PlannerOptions& options) {
+Result<ReorderReport> reordered(DeviceGraph& graph, const lx::PlannerOptions& options) {
   lx::Planner planner(options);
   return reorder_nodes(graph, planner);
 }
 
 TEST(Dependences, AValueIsReadAfterItIsMade) {
-  const Graph graph = parse_graph(test::elementwise("x=4; a = exp x; b = neg x; c = add a b")).value();
+  const DeviceGraph graph =
+      parse_device_graph(test::elementwise("x=4; a = exp x; b = neg x; c = add a b")).value();
   const Dependences dependences = dependences_of(graph);
   EXPECT_THAT(dependences.before[1], IsEmpty());
   EXPECT_THAT(dependences.before[2], ElementsAre(0, 1));
@@ -35,7 +36,7 @@ TEST(Dependences, AValueIsReadAfterItIsMade) {
 // b stores into the input y. Readers of y stay on their side of it, and so do those of x: they may be one
 // memory.
 TEST(Dependences, AMutationStaysBetweenWhatTouchesInputs) {
-  const Graph graph = parse_graph(R"(graph g {
+  const DeviceGraph graph = parse_device_graph(R"(graph g {
     input x : float16[4, 64] stride=[64, 1]
     input y : float16[4, 64] stride=[64, 1]
     buffer a : float16[4, 64] stride=[64, 1]
@@ -63,7 +64,7 @@ TEST(Dependences, AMutationStaysBetweenWhatTouchesInputs) {
     }
     return c, d
   })")
-                          .value();
+                                .value();
   const Dependences dependences = dependences_of(graph);
   EXPECT_THAT(dependences.before[1], ElementsAre(0));
   EXPECT_THAT(dependences.before[2], ElementsAre(1));
@@ -71,7 +72,7 @@ TEST(Dependences, AMutationStaysBetweenWhatTouchesInputs) {
 }
 
 TEST(ReorderNodes, ReadersOfOneTensorMeetWhenThereIsRoomForOne) {
-  Graph graph = test::divided(test::idle_once(), 1);
+  DeviceGraph graph = test::divided(test::idle_once(), 1);
   const ReorderReport report = reordered(graph, {.capacity = kTensor}).value();
   EXPECT_EQ(report.before, kTensor * (3 + 7));  // with an eviction
   EXPECT_EQ(report.after, kTensor * (2 + 7));
@@ -81,10 +82,10 @@ TEST(ReorderNodes, ReadersOfOneTensorMeetWhenThereIsRoomForOne) {
 
 // Two branches that are begun together and finished one after the other.
 TEST(ReorderNodes, ABranchIsFinishedBeforeTheNextIsBegun) {
-  Graph graph = test::divided(
+  DeviceGraph graph = test::divided(
       test::elementwise("x=64; y=64; a = exp x; b = exp y; c = neg a; d = neg b; e = add a c; f = add b d"),
       1);
-  const Graph program = graph;
+  const DeviceGraph program = graph;
   const ReorderReport report =
       reordered(graph, {.capacity = kTensor * 2, .moves = lx::MoveSet::all().without({lx::Move::kEvict})})
           .value();
@@ -102,8 +103,8 @@ TEST(ReorderNodes, ABranchIsFinishedBeforeTheNextIsBegun) {
 }
 
 TEST(ReorderNodes, TheProgramsOrderStaysWhereEverythingFits) {
-  Graph graph = test::divided(test::idle_once(), 1);
-  const Graph program = graph;
+  DeviceGraph graph = test::divided(test::idle_once(), 1);
+  const DeviceGraph program = graph;
   const ReorderReport report = reordered(graph, {.capacity = kTensor * 2}).value();
   EXPECT_EQ(graph, program);
   EXPECT_EQ(report.evaluated, 0);
@@ -111,8 +112,9 @@ TEST(ReorderNodes, TheProgramsOrderStaysWhereEverythingFits) {
 
 TEST(ReorderNodes, TheProgramsOrderStaysWhereNoOtherHelps) {
   // One chain: there is no other order.
-  Graph graph = test::divided(test::elementwise("x=64; a = exp x; b = add a x; c = add b a; d = add c x"), 1);
-  const Graph program = graph;
+  DeviceGraph graph =
+      test::divided(test::elementwise("x=64; a = exp x; b = add a x; c = add b a; d = add c x"), 1);
+  const DeviceGraph program = graph;
   const ReorderReport report = reordered(graph, {.capacity = kTensor}).value();
   EXPECT_EQ(graph, program);
   EXPECT_EQ(report.after, report.before);
@@ -120,7 +122,7 @@ TEST(ReorderNodes, TheProgramsOrderStaysWhereNoOtherHelps) {
 }
 
 TEST(ReorderNodes, GivesTheSameOrderEveryTime) {
-  Graph first = test::divided(test::idle_once(), 1), second = first;
+  DeviceGraph first = test::divided(test::idle_once(), 1), second = first;
   ASSERT_TRUE(reordered(first, {.capacity = kTensor}).ok());
   ASSERT_TRUE(reordered(second, {.capacity = kTensor}).ok());
   EXPECT_EQ(first, second);

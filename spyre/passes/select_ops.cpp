@@ -45,7 +45,7 @@ double as_stored(double value, HostType type) {
 // Rewrites one node.
 class NodeSelector {
  public:
-  NodeSelector(Graph& graph, const Node& node, std::vector<Node>& out)
+  NodeSelector(GraphBuffers& graph, const Node& node, std::vector<DeviceNode>& out)
       : node_(node), emit_(graph, node, out) {}
 
   Status run() {
@@ -64,9 +64,10 @@ class NodeSelector {
     reaches[static_cast<size_t>(node_.result)] = true;
     for (size_t i = node_.body.size(); i-- > 0;) {
       const Instruction& choice = node_.body[i];
-      const bool chooses = choice.op == "where" || choice.op == "maximum" || choice.op == "minimum";
+      const bool chooses =
+          choice.op == BodyOp::where || choice.op == BodyOp::maximum || choice.op == BodyOp::minimum;
       if (!reaches[i] || !chooses) continue;
-      for (size_t k = choice.op == "where" ? 1 : 0; k < choice.operands.size(); ++k) {
+      for (size_t k = choice.op == BodyOp::where ? 1 : 0; k < choice.operands.size(); ++k) {
         reaches[static_cast<size_t>(choice.operands[k])] = true;
       }
     }
@@ -75,13 +76,13 @@ class NodeSelector {
 
   Result<Operand> evaluate(const Instruction& instruction, bool stored) {
     if (instruction.is_load()) return emit_.load(instruction);
-    if (instruction.op == "constant") {
+    if (instruction.op == BodyOp::constant) {
       const HostType type = instruction.dtype;
       const double value = as_integer(instruction.value, type);
       return constant(stored ? as_stored(value, type) : value, type);
     }
-    if (instruction.op == "index") return emit_.ramp(instruction.index, instruction.dtype);
-    if (instruction.op == "checked_index") return index_below(instruction);
+    if (instruction.op == BodyOp::index) return emit_.ramp(instruction.index, instruction.dtype);
+    if (instruction.op == BodyOp::checked_index) return index_below(instruction);
     std::vector<Operand> operands;
     for (const int operand : instruction.operands) operands.push_back(emit_.value(operand));
     return instruction.is_reduction() ? select_reduction(emit_, instruction, operands)
@@ -116,14 +117,12 @@ class NodeSelector {
 
 }  // namespace
 
-Status select_ops(Graph& graph) {
-  std::vector<Node> nodes = std::move(graph.nodes);
-  graph.nodes.clear();
-  std::vector<Node> selected;
-  for (const Node& node : nodes) SPYRE_TRY(NodeSelector(graph, node, selected).run());
-  graph.nodes = std::move(selected);
-  eliminate_dead_code(graph);  // an integer that recipes also have as a float, and of which only that is read
-  return Status();
+Result<DeviceGraph> select_ops(Graph graph) {
+  DeviceGraph selected{static_cast<GraphBuffers&&>(graph), {}};
+  for (const Node& node : graph.nodes) SPYRE_TRY(NodeSelector(selected, node, selected.nodes).run());
+  // An integer that recipes also have as a float, and of which only that is read.
+  eliminate_dead_code(selected);
+  return selected;
 }
 
 }  // namespace spyre

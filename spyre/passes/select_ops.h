@@ -1,7 +1,7 @@
 #pragma once
 
 #include "spyre/base/result.h"
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 
 namespace spyre {
 
@@ -20,6 +20,6 @@ namespace spyre {
 /// reduction per loop. What no recipe reads in the end is dropped.
 ///
 /// Refused: operations without a device form, naming the node and its origin.
-Status select_ops(Graph& graph);
+Result<DeviceGraph> select_ops(Graph graph);
 
 }  // namespace spyre

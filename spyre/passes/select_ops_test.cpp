@@ -46,10 +46,10 @@ TEST(SelectOps, EveryConversionHasAWayOrARefusal) {
     for (int j = 0; j < kHostTypeCount; ++j) {
       const auto from = static_cast<HostType>(i), to = static_cast<HostType>(j);
       SCOPED_TRACE(fmt::format("{} to {}", to_string(from), to_string(to)));
-      Graph graph = converting(from, to);
-      const Status selected = select_ops(graph);
+      const Result<DeviceGraph> selected = select_ops(converting(from, to));
       if (from == to || (is_computed_with(from) && is_computed_with(to))) {
         ASSERT_TRUE(selected.ok()) << selected.error().to_string();
+        const DeviceGraph& graph = selected.value();
         EXPECT_TRUE(verify(graph).ok());
         EXPECT_EQ(graph.buffers[static_cast<size_t>(graph.results[0])].dtype, to);
       } else {
@@ -63,10 +63,9 @@ TEST(SelectOps, EveryConversionHasAWayOrARefusal) {
 
 TEST(SelectOps, NarrowingSaturatesUnlessTheValueIsKnownToBeSmall) {
   const auto clips = [](HostType from, HostType to) {
-    Graph graph = converting(from, to);
-    EXPECT_TRUE(select_ops(graph).ok());
+    const DeviceGraph graph = select_ops(converting(from, to)).value();
     return std::count_if(graph.nodes.begin(), graph.nodes.end(),
-                         [](const Node& node) { return device_op(node).op == "clip"; });
+                         [](const DeviceNode& node) { return node.op.op == OpId::clip; });
   };
   EXPECT_EQ(clips(HostType::kFloat32, HostType::kFloat16), 1);
   EXPECT_EQ(clips(HostType::kFloat32, HostType::kBFloat16), 1);

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "spyre/base/text.h"
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 #include "spyre/lx/planner.h"
 #include "spyre/lx/test_programs.h"
 #include "spyre/passes/assign_layouts.h"
@@ -25,10 +25,11 @@ inline const lx::Plan::Entry& entry(const lx::Plan& plan, std::string_view buffe
 }
 
 /// Text to a graph with one operation a node, layouts, and work divided over the cores.
-inline Graph divided(std::string_view text, int64_t cores) {
-  Graph graph = parse_graph(text).value();
-  eliminate_dead_code(graph);
-  for (const Status& status : {select_ops(graph), assign_layouts(graph), cut_loops(graph)}) {
+inline DeviceGraph divided(std::string_view text, int64_t cores) {
+  Graph captured = parse_graph(text).value();
+  eliminate_dead_code(captured);
+  DeviceGraph graph = select_ops(std::move(captured)).value();
+  for (const Status& status : {assign_layouts(graph), cut_loops(graph)}) {
     if (!status.ok()) throw std::runtime_error(status.error().message);
   }
   if (const auto status = divide_work(graph, cores); !status.ok())
@@ -37,7 +38,7 @@ inline Graph divided(std::string_view text, int64_t cores) {
 }
 
 /// Scratchpads planned by a planner of their own.
-inline Result<lx::Plan> plan(Graph& graph, const lx::PlannerOptions& options = {}) {
+inline Result<lx::Plan> plan(DeviceGraph& graph, const lx::PlannerOptions& options = {}) {
   return lx::Planner(options).plan(graph);
 }
 

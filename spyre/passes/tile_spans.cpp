@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kMostSpanParts = 64;
 
-bool may_reach_far(const Graph& graph, const Node& node) {
+bool may_reach_far(const DeviceGraph& graph, const DeviceNode& node) {
   const std::vector<const DeviceLayout*> layouts = operand_layouts(graph, node);
   return std::any_of(layouts.begin(), layouts.end(), [](const DeviceLayout* layout) {
     return bytes_of(*layout) > spyre_card().span_limit.count();
@@ -25,15 +25,11 @@ bool may_reach_far(const Graph& graph, const Node& node) {
 }
 
 // Parts run one after the other: none may read what an earlier one has written.
-bool reads_its_target(const Node& node) {
-  const DeviceOp op = device_op(node);
+bool reads_its_target(const DeviceNode& node) {
+  const DeviceOp& op = node.op;
   return std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Access& input) {
     return input.buffer == op.output.buffer && !(input.index == op.output.index);
   });
-}
-
-Result<NormalOp> normal(const Graph& graph, const Node& node) {
-  return normalize_op(graph, node, operand_layouts(graph, node));
 }
 
 // Bytes between the first and the last stick of a table that every core may be sent to: all positions that come from
@@ -53,7 +49,7 @@ int64_t span_of_table(const NormalOp& op, const DeviceAccess& table, int64_t ite
   return itemsize;
 }
 
-bool tables_are_in_reach(const Graph& graph, const Node& node, const NormalOp& op) {
+bool tables_are_in_reach(const DeviceGraph& graph, const DeviceNode& node, const NormalOp& op) {
   const std::vector<const DeviceLayout*> layouts = operand_layouts(graph, node);
   for (size_t i = 0; i < layouts.size(); ++i) {
     const DeviceAccess& access = op.access.operands[i];
@@ -65,8 +61,8 @@ bool tables_are_in_reach(const Graph& graph, const Node& node, const NormalOp& o
   return true;
 }
 
-bool divides(const Graph& graph, const Node& node, int64_t cores) {
-  const Result<NormalOp> op = normal(graph, node);
+bool divides(const DeviceGraph& graph, const DeviceNode& node, int64_t cores) {
+  const Result<NormalOp> op = normal_form(graph, node);
   return op.ok() && tables_are_in_reach(graph, node, op.value()) &&
          choose_splits(division_problem(graph, node, op.value(), cores)).ok();
 }
@@ -79,10 +75,10 @@ int64_t units_of_part(int64_t units, int64_t parts, int64_t cores) {
 
 // A transpose of sticks drops what lies past the end of a dimension, so a part that ends inside a stick is copied first,
 // into a buffer that ends there: the slice, then the transpose of the slice. None where that does not help.
-std::optional<std::vector<Node>> by_slice(Graph& graph, const Node& part, int64_t cores) {
-  DeviceOp op = device_op(part);
+std::optional<std::vector<DeviceNode>> by_slice(DeviceGraph& graph, const DeviceNode& part, int64_t cores) {
+  const DeviceOp& op = part.op;
   const auto& layout = graph.buffers[static_cast<size_t>(op.inputs[0].buffer)].layout;
-  if (op.op != "identity" || !op.indices.empty()) return std::nullopt;
+  if (op.op != OpId::identity || !op.indices.empty()) return std::nullopt;
   Buffer slice{.name = part.name + "_slice",
                .dtype = graph.buffers[static_cast<size_t>(op.output.buffer)].dtype};
   std::vector<int64_t> order;
@@ -101,42 +97,41 @@ std::optional<std::vector<Node>> by_slice(Graph& graph, const Node& part, int64_
   const auto lies = DeviceLayout::ordered(slice.size, slice.stride, layout->device_dtype, order);
   if (!lies.ok()) return std::nullopt;
   slice.layout = lies.value();
-  const HostType dtype = slice.dtype;
   const Access own{graph.add_buffer(std::move(slice)), index};
-  Node copy = part, turn = part;
+  DeviceNode copy = part, turn = part;
   copy.name += "_slice";
-  set_device_op(graph, copy, {.op = "identity", .inputs = op.inputs, .output = own}, dtype);
-  op.inputs = {own};
-  set_device_op(graph, turn, op, dtype);
+  copy.op = {.inputs = op.inputs, .output = own};
+  turn.op.inputs = {own};
   if (divides(graph, copy, cores) && divides(graph, turn, cores)) return std::vector{copy, turn};
   graph.buffers.pop_back();
   return std::nullopt;
 }
 
-std::optional<std::vector<Node>> in_parts(Graph& graph, const Node& node, const AxisFacts& axis,
-                                          int64_t parts, int64_t cores) {
+std::optional<std::vector<DeviceNode>> in_parts(DeviceGraph& graph, const DeviceNode& node,
+                                                const AxisFacts& axis, int64_t parts, int64_t cores) {
   const int64_t units = units_of_part(axis.size, parts, cores);
   if (units >= axis.size) return std::nullopt;
   const int64_t step = units * axis.lanes;
-  std::vector<Node> result;
+  std::vector<DeviceNode> result;
   for (int64_t begin = 0; begin < axis.extent; begin += step) {
     const int64_t extent = std::min(step, axis.extent - begin);
-    Node part = part_of(graph, node, axis.name, begin, extent, fmt::format("_part{}", begin / step));
+    DeviceNode part = part_of(node, axis.name, begin, extent, fmt::format("_part{}", begin / step));
     if (divides(graph, part, cores)) {
       result.push_back(std::move(part));
       continue;
     }
     const bool last =
         begin + extent == axis.extent;  // only then no buffer is left behind by parts that fail later
-    std::optional<std::vector<Node>> two = last ? by_slice(graph, part, cores) : std::nullopt;
+    std::optional<std::vector<DeviceNode>> two = last ? by_slice(graph, part, cores) : std::nullopt;
     if (!two) return std::nullopt;
     result.insert(result.end(), two->begin(), two->end());
   }
   return result;
 }
 
-std::optional<std::vector<Node>> within_reach(Graph& graph, const Node& node, int64_t cores) {
-  const Result<NormalOp> op = normal(graph, node);
+std::optional<std::vector<DeviceNode>> within_reach(DeviceGraph& graph, const DeviceNode& node,
+                                                    int64_t cores) {
+  const Result<NormalOp> op = normal_form(graph, node);
   if (!op.ok()) return std::nullopt;
   const Result<std::vector<AxisFacts>> facts = axis_facts(division_problem(graph, node, op.value(), cores));
   if (!facts.ok()) return std::nullopt;
@@ -154,19 +149,19 @@ std::optional<std::vector<Node>> within_reach(Graph& graph, const Node& node, in
 
 }  // namespace
 
-Status tile_spans(Graph& graph, int64_t cores) {
-  std::vector<Node> nodes = std::move(graph.nodes);
+Status tile_spans(DeviceGraph& graph, int64_t cores) {
+  std::vector<DeviceNode> nodes = std::move(graph.nodes);
   graph.nodes.clear();
-  for (Node& node : nodes) {
+  for (DeviceNode& node : nodes) {
     const bool fits = node.loops.empty() || !may_reach_far(graph, node) || reads_its_target(node) ||
                       divides(graph, node, cores);
-    std::optional<std::vector<Node>> parts;
+    std::optional<std::vector<DeviceNode>> parts;
     if (!fits) parts = within_reach(graph, node, cores);
     if (!parts) {
       graph.nodes.push_back(std::move(node));
       continue;
     }
-    for (Node& part : *parts) graph.nodes.push_back(std::move(part));
+    for (DeviceNode& part : *parts) graph.nodes.push_back(std::move(part));
   }
   return Status();
 }

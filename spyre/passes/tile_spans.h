@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "spyre/base/result.h"
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 
 namespace spyre {
 
@@ -22,6 +22,6 @@ namespace spyre {
 /// have work. Summed loops are not cut. A node that no parts help is left for divide-work to refuse.
 ///
 /// Needs layouts and cut loops.
-Status tile_spans(Graph& graph, int64_t cores);
+Status tile_spans(DeviceGraph& graph, int64_t cores);
 
 }  // namespace spyre

@@ -106,7 +106,7 @@ class MapParser {
       return in_.refuse("a number or one of the map's dims and symbols");
     }
     in_.advance();
-    return atom_form({.kind = AtomKind::kParameter, .index = position->second});
+    return atom_form({.kind = AtomSource::kParameter, .index = position->second});
   }
 
   TokenCursor& in_;

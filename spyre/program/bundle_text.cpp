@@ -230,7 +230,7 @@ class Parser {
     }
     SPYRE_TRY(in_.expect("bytes"));
     SPYRE_TRY(in_.expect_type("index"));
-    return define(ssa, atom_form({.kind = AtomKind::kPool, .index = 0}));
+    return define(ssa, atom_form({.kind = AtomSource::kPool, .index = 0}));
   }
 
   Status parse_extract(const std::string& ssa) {
@@ -251,7 +251,7 @@ class Parser {
     SPYRE_TRY(in_.expect("index"));
     const Parameter& row = out_.parameters[parameter->second];
     if (what == "value") {
-      return define(ssa, atom_form({.kind = AtomKind::kParameter, .index = parameter->second}));
+      return define(ssa, atom_form({.kind = AtomSource::kParameter, .index = parameter->second}));
     }
     const std::optional<int64_t> bound = what == "granularity" ? row.granularity : row.max_value;
     if (!bound) {
@@ -265,7 +265,7 @@ class Parser {
       return in_.refuse("a deeper loop", fmt::format("at most {} nested", kMaxLoopDepth));
     }
     in_.advance();
-    Loop loop;
+    ProgramLoop loop;
     loop.counter = out_.loop_count++;
     SPYRE_ASSIGN_OR_RETURN(const std::string counter, in_.name('%', "a loop variable"));
     SPYRE_TRY(in_.expect("="));
@@ -277,7 +277,7 @@ class Parser {
     SPYRE_TRY(in_.expect("{"));
     SPYRE_ASSIGN_OR_RETURN(const int64_t inner, trips_inside(loop, trips));
     const size_t outside = scope_.size();
-    SPYRE_TRY(define(counter, atom_form({.kind = AtomKind::kLoop, .index = loop.counter})));
+    SPYRE_TRY(define(counter, atom_form({.kind = AtomSource::kLoop, .index = loop.counter})));
     SPYRE_TRY(parse_block(loop.body, depth + 1, inner));
     for (; scope_.size() > outside; scope_.pop_back()) {
       values_.erase(scope_.back());  // what the body defines is gone after it
@@ -286,7 +286,7 @@ class Parser {
     return Status();
   }
 
-  Result<int64_t> trips_inside(const Loop& loop, int64_t outer) const {
+  Result<int64_t> trips_inside(const ProgramLoop& loop, int64_t outer) const {
     if (!loop.step.terms.empty()) {
       return outer;  // known only at launch, checked there
     }

@@ -9,12 +9,12 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr Atom kPool{AtomKind::kPool, 0};
+constexpr Atom kPool{AtomSource::kPool, 0};
 constexpr Atom parameter(int i) {
-  return {AtomKind::kParameter, i};
+  return {AtomSource::kParameter, i};
 }
 constexpr Atom loop(int i) {
-  return {AtomKind::kLoop, i};
+  return {AtomSource::kLoop, i};
 }
 
 BundleText parsed(std::string_view text) {
@@ -66,8 +66,8 @@ module {
   EXPECT_THAT(bundle.files, ElementsAre("sdsc_0.json", "sdsc_1.json"));
   EXPECT_EQ(bundle.loop_count, 2);
   ASSERT_EQ(bundle.steps.size(), 3u);
-  const Loop& outer = std::get<Loop>(bundle.steps[0].what);
-  const Loop& inner = std::get<Loop>(outer.body[0].what);
+  const ProgramLoop& outer = std::get<ProgramLoop>(bundle.steps[0].what);
+  const ProgramLoop& inner = std::get<ProgramLoop>(outer.body[0].what);
   EXPECT_EQ(inner.step, (LinearForm{.constant = 512}));
   const Execute& execute = std::get<Execute>(inner.body[0].what);
   EXPECT_EQ(execute.bindings[1].symbol, -2);

@@ -56,16 +56,16 @@ void resolve_strides(Tensor& tensor, const Extents& extents) {
   }
 }
 
-void resolve_strides(DeviceOp& op) {
+void resolve_strides(ProgramOp& op) {
   const Extents extents = declared_extents(op);
   for (Tensor& tensor : op.tensors) {
     resolve_strides(tensor, extents);
   }
 }
 
-Extents declared_extents(const DeviceOp& op) {
+Extents declared_extents(const ProgramOp& op) {
   Extents out;
-  for (const IterationDim& dim : op.dims) {
+  for (const ProgramDim& dim : op.dims) {
     out.total.push_back(dim.extent);
     out.per_core.push_back(dim.extent / dim.splits);
   }

@@ -15,12 +15,12 @@
 ///
 ///     bundle directory  --read_program-->  DeviceProgram  --exec-->  bytes in device memory
 ///
-/// A program is a list of `DeviceOp`s (one per sdsc file) and a small tree of steps that executes them, in
+/// A program is a list of `ProgramOp`s (one per sdsc file) and a small tree of steps that executes them, in
 /// loops where the bundle has loops. Start addresses and dynamic extents are *symbols* of the op; each
 /// execute step binds them to linear forms over launch parameters, the pool and loop counters. The same op
 /// may be executed by several steps with different bindings, so symbols are never global.
 ///
-/// Vocabulary. A *dim* is one dimension of an op's iteration space, an index into `DeviceOp::dims`. A
+/// Vocabulary. A *dim* is one dimension of an op's iteration space, an index into `ProgramOp::dims`. A
 /// *coordinate* is one integer per dim. A *stick* is 128 bytes; the *lane* is the position of an element in
 /// it.
 namespace spyre::program {
@@ -29,14 +29,14 @@ namespace spyre::program {
 // Values that are known only at launch.
 
 /// What a linear form may depend on.
-enum class AtomKind : uint8_t {
+enum class AtomSource : uint8_t {
   kParameter,  ///< launch parameter `index`, in signature order: an address or a dynamic extent
   kPool,       ///< base address of the bundle's own intermediates pool
   kLoop,       ///< counter of loop `index` (numbered in order of appearance)
 };
 
 struct Atom {
-  AtomKind kind = AtomKind::kParameter;
+  AtomSource kind = AtomSource::kParameter;
   int index = 0;
   friend auto operator<=>(const Atom&, const Atom&) = default;
 };
@@ -58,12 +58,12 @@ struct LinearForm {
 // One op.
 
 /// One dimension of the iteration space.
-struct IterationDim {
+struct ProgramDim {
   std::string label;              ///< as in the artifact (`mb`, `out`, `c0`); for messages, never for meaning
   int64_t extent = 1;             ///< N_: padded total extent; the maximum where the extent is dynamic
   int64_t splits = 1;             ///< number of core slices; divides `extent`
   std::optional<int64_t> symbol;  ///< id of the symbol that carries the actual extent at launch
-  friend bool operator==(const IterationDim&, const IterationDim&) = default;
+  friend bool operator==(const ProgramDim&, const ProgramDim&) = default;
 };
 
 enum class Residence : uint8_t {
@@ -85,7 +85,7 @@ struct Window {
 
 /// One dim of a tensor, in memory order.
 struct TensorDim {
-  int dim = 0;      ///< index into DeviceOp::dims
+  int dim = 0;      ///< index into ProgramOp::dims
   int scale = 1;    ///< 1: present; -1: absent (broadcast or reduced); -2: absent and the op's stick dim
   int64_t gap = 0;  ///< physical extent minus iteration extent, in elements (negative: a shortfall)
   bool gap_declared = false;  ///< the artifact has a gap entry for this dim
@@ -121,7 +121,7 @@ struct CoreStart {
 /// How a value tensor is addressed through an index tensor: the coordinate along its indexed dim is
 /// `index * page + g mod page`.
 struct Indirection {
-  int index_tensor = 0;  ///< position in DeviceOp::tensors
+  int index_tensor = 0;  ///< position in ProgramOp::tensors
   int64_t page = 1;
   friend bool operator==(const Indirection&, const Indirection&) = default;
 };
@@ -143,7 +143,7 @@ struct Tensor {
   std::vector<TensorDim> dims;    ///< innermost first; the lanes of the stick come before the first
   std::vector<StickDigit> stick;  ///< innermost first
   std::vector<int32_t> lane_of;   ///< order inside the stick where it is not the standard one; else empty
-  std::vector<CoreStart> start;   ///< one per entry of DeviceOp::cores
+  std::vector<CoreStart> start;   ///< one per entry of ProgramOp::cores
   std::optional<Indirection> through;  ///< set on the value tensor of a gather or scatter
   bool is_index = false;               ///< read only to find elements of another tensor
   /// For a relayout only: slice[core position][dim], what each core holds of this tensor, and the number of
@@ -182,13 +182,13 @@ struct CoreWork {
 };
 
 /// One device operation: what `sdsc_N.json` says.
-struct DeviceOp {
+struct ProgramOp {
   std::string file;                         ///< where it came from, for messages
   std::string name;                         ///< op function name, `sumnonstick`
   const OpInfo* info = nullptr;             ///< its row; never null in a program that was read
   bool nonstick = false;                    ///< the variant of a reduction over a non-stick dim
   DataFormat format = DataFormat::INVALID;  ///< of the op; the format of its constants
-  std::vector<IterationDim> dims;
+  std::vector<ProgramDim> dims;
   std::vector<CoreWork> cores;
   std::vector<Tensor> tensors;
   std::vector<int> inputs;  ///< data inputs in operand order; a reduction's accumulator slot is left out
@@ -199,7 +199,7 @@ struct DeviceOp {
 
   /// Coordinates of one slice along a dim.
   int64_t slice_extent(int dim) const { return dims[dim].extent / dims[dim].splits; }
-  friend bool operator==(const DeviceOp&, const DeviceOp&) = default;
+  friend bool operator==(const ProgramOp&, const ProgramOp&) = default;
 };
 
 /// Extents of the iteration space, one entry per dim.
@@ -210,12 +210,12 @@ struct Extents {
 };
 
 /// The extents the artifact states: the maximum for dynamic dims.
-Extents declared_extents(const DeviceOp& op);
+Extents declared_extents(const ProgramOp& op);
 
 /// Fills `extent` and `stride` of the tensor's dims: from the total extents in HBM, from one slice in LX.
 void resolve_strides(Tensor& tensor, const Extents& extents);
 /// The same for every tensor, for the declared extents.
-void resolve_strides(DeviceOp& op);
+void resolve_strides(ProgramOp& op);
 
 /// What start addresses are multiples of: a stick; one element for index tensors, of which a core may have
 /// less than a stick.
@@ -243,15 +243,15 @@ struct Execute {
 };
 
 /// for counter = lower; counter < upper; counter += step: body.
-struct Loop {
+struct ProgramLoop {
   int counter = 0;
   LinearForm lower, upper, step;
   std::vector<Step> body;
-  friend bool operator==(const Loop&, const Loop&) = default;
+  friend bool operator==(const ProgramLoop&, const ProgramLoop&) = default;
 };
 
 struct Step {
-  std::variant<Execute, Loop> what;
+  std::variant<Execute, ProgramLoop> what;
   friend bool operator==(const Step&, const Step&) = default;
 };
 
@@ -300,7 +300,7 @@ struct DeviceProgram {
   std::vector<Parameter> parameters;
   int64_t pool_bytes = 0;  ///< of the pool the bundle asks for itself; 0: none, or passed by the caller
   int loop_count = 0;      ///< loops are numbered 0 .. loop_count - 1
-  std::vector<DeviceOp> ops;
+  std::vector<ProgramOp> ops;
   std::vector<Step> steps;
   std::optional<LaunchSpec> launch;
   friend bool operator==(const DeviceProgram&, const DeviceProgram&) = default;

@@ -71,10 +71,10 @@ Result<int64_t> evaluate(const LinearForm& form, const AtomValues& values) {
   for (const LinearForm::Term& term : form.terms) {
     const auto index = static_cast<size_t>(term.atom.index);
     int64_t value = values.pool;
-    if (term.atom.kind == AtomKind::kParameter) {
+    if (term.atom.kind == AtomSource::kParameter) {
       SPYRE_CHECK(index < values.parameters.size(), "a parameter of the program has no value");
       value = values.parameters[index];
-    } else if (term.atom.kind == AtomKind::kLoop) {
+    } else if (term.atom.kind == AtomSource::kLoop) {
       SPYRE_CHECK(index < values.loops.size(), "a loop of the program has no counter");
       value = values.loops[index];
     }

@@ -11,7 +11,7 @@
 
 namespace spyre::program {
 
-Result<int> dim_index(const SdscRecord& record, const DeviceOp& op, std::string_view field,
+Result<int> dim_index(const SdscRecord& record, const ProgramOp& op, std::string_view field,
                       std::string_view label) {
   for (size_t i = 0; i < op.dims.size(); ++i) {
     if (op.dims[i].label == label) {
@@ -19,7 +19,7 @@ Result<int> dim_index(const SdscRecord& record, const DeviceOp& op, std::string_
     }
   }
   std::vector<std::string> labels;
-  for (const IterationDim& dim : op.dims) {
+  for (const ProgramDim& dim : op.dims) {
     labels.push_back(dim.label);
   }
   return refuse(record, field, fmt::format("the dim '{}'", label),
@@ -42,10 +42,10 @@ namespace {
 
 // ---- iteration space and cores ----------------------------------------------------------------------------
 
-Status lower_dims(const SdscRecord& record, DeviceOp& op) {
+Status lower_dims(const SdscRecord& record, ProgramOp& op) {
   int64_t product = 1;
   for (const auto& [label, extent] : record.extents) {
-    IterationDim dim{.label = label, .extent = extent};
+    ProgramDim dim{.label = label, .extent = extent};
     dim.splits = size_of(record.splits, label).value_or(1);
     if (const auto symbol = record.extent_symbols.find(label); symbol != record.extent_symbols.end()) {
       dim.symbol = symbol->second;
@@ -63,7 +63,7 @@ Status lower_dims(const SdscRecord& record, DeviceOp& op) {
   return Status();
 }
 
-Status lower_cores(const SdscRecord& record, DeviceOp& op) {
+Status lower_cores(const SdscRecord& record, ProgramOp& op) {
   std::set<int64_t> ids(record.core_ids.begin(), record.core_ids.end());
   if (op.info->family == OpFamily::kShuffle) {
     // A relayout counts its producers only; the cores that receive are named by the tensors.
@@ -93,7 +93,7 @@ Status lower_cores(const SdscRecord& record, DeviceOp& op) {
 
 // ---- constants and masks ----------------------------------------------------------------------------------
 
-Status lower_constants(const SdscRecord& record, DeviceOp& op) {
+Status lower_constants(const SdscRecord& record, ProgramOp& op) {
   for (size_t i = 0; i < record.constants.size(); ++i) {
     const ConstantRecord& from = record.constants[i];
     const std::string field = fmt::format("constantInfo_.{}", i);
@@ -121,7 +121,7 @@ Status lower_constants(const SdscRecord& record, DeviceOp& op) {
   return Status();
 }
 
-Status lower_masks(const SdscRecord& record, DeviceOp& op) {
+Status lower_masks(const SdscRecord& record, ProgramOp& op) {
   if (record.masking.empty()) {
     return Status();
   }
@@ -161,7 +161,7 @@ std::optional<size_t> indexed_position(const AllocateRecord& node) {
   return paged;
 }
 
-Status lower_indirection(const SdscRecord& record, DeviceOp& op) {
+Status lower_indirection(const SdscRecord& record, ProgramOp& op) {
   for (const AllocateRecord& node : record.nodes) {
     if (node.indirection != "value_tensor") {
       continue;
@@ -192,7 +192,7 @@ Status lower_indirection(const SdscRecord& record, DeviceOp& op) {
 
 // ---- windows ----------------------------------------------------------------------------------------------
 
-Status lower_windows(const SdscRecord& record, DeviceOp& op) {
+Status lower_windows(const SdscRecord& record, ProgramOp& op) {
   const OpFamily family = op.info->family;
   if (family != OpFamily::kPool && family != OpFamily::kConv && family != OpFamily::kDepthwise) {
     return Status();
@@ -235,7 +235,7 @@ int operand_index(const std::string& reference) {
   return std::stoi(reference.substr(dash + 4));  // form checked by the validator
 }
 
-Status lower_operands(const SdscRecord& record, DeviceOp& op) {
+Status lower_operands(const SdscRecord& record, ProgramOp& op) {
   if (record.compute.outputs.size() != 1) {
     return refuse(record, "computeOp_[0].outputLabeledDs",
                   fmt::format("{} outputs", record.compute.outputs.size()), "one");
@@ -255,7 +255,7 @@ Status lower_operands(const SdscRecord& record, DeviceOp& op) {
   return Status();
 }
 
-Status check_formats(const SdscRecord& record, const DeviceOp& op) {
+Status check_formats(const SdscRecord& record, const ProgramOp& op) {
   const auto check = [&](int index, FormatSet allowed) -> Status {
     const DataFormat format = op.tensors[index].format;
     if (!allowed.contains(format)) {
@@ -270,7 +270,7 @@ Status check_formats(const SdscRecord& record, const DeviceOp& op) {
   return check(op.output, op.info->output_formats);
 }
 
-Status check_tensor_sizes(const SdscRecord& record, const DeviceOp& op) {
+Status check_tensor_sizes(const SdscRecord& record, const ProgramOp& op) {
   for (const Tensor& tensor : op.tensors) {
     int64_t product = tensor.lanes();
     for (const TensorDim& dim : tensor.dims) {
@@ -288,8 +288,8 @@ Status check_tensor_sizes(const SdscRecord& record, const DeviceOp& op) {
 
 }  // namespace
 
-Result<DeviceOp> lower_sdsc(const SdscRecord& record) {
-  DeviceOp op;
+Result<ProgramOp> lower_sdsc(const SdscRecord& record) {
+  ProgramOp op;
   op.file = record.file;
   op.name = record.compute.function;
   op.info = find_op(op.name);
@@ -320,7 +320,7 @@ Result<DeviceOp> lower_sdsc(const SdscRecord& record) {
   return op;
 }
 
-void refine_with_physical_size(DeviceOp& op, int index, const std::vector<int64_t>& device_size) {
+void refine_with_physical_size(ProgramOp& op, int index, const std::vector<int64_t>& device_size) {
   Tensor& tensor = op.tensors[index];
   std::vector<TensorDim*> present;
   for (TensorDim& dim : tensor.dims) {

@@ -12,7 +12,7 @@ inline constexpr int64_t kMaxElements = int64_t{1} << 42;
 /// Resolves a record into an op. Expects a record that passed `validate_record`; refuses op functions,
 /// formats and layouts that have no meaning here (kUnsupported), always naming file, field, found and
 /// allowed.
-Result<DeviceOp> lower_sdsc(const SdscRecord& record);
+Result<ProgramOp> lower_sdsc(const SdscRecord& record);
 
 /// Corrects what an sdsc file alone leaves open, from the physical sizes that launch_spec.json states for
 /// the argument behind tensor `index` of `op` (`device_size`: outermost first, lanes last):
@@ -21,6 +21,6 @@ Result<DeviceOp> lower_sdsc(const SdscRecord& record);
 ///  physical
 ///    one): it is taken with a minus sign exactly when the physical size confirms it.
 /// Sizes that do not line up with the tensor's dims leave it as it is.
-void refine_with_physical_size(DeviceOp& op, int index, const std::vector<int64_t>& device_size);
+void refine_with_physical_size(ProgramOp& op, int index, const std::vector<int64_t>& device_size);
 
 }  // namespace spyre::program

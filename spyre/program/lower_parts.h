@@ -13,7 +13,7 @@ inline Error refuse(const SdscRecord& record, std::string_view field, std::strin
 }
 
 /// The position of a label among the op's dims; `field` is where the label was written.
-Result<int> dim_index(const SdscRecord& record, const DeviceOp& op, std::string_view field,
+Result<int> dim_index(const SdscRecord& record, const ProgramOp& op, std::string_view field,
                       std::string_view label);
 
 /// A format by name, of whole bytes.
@@ -21,6 +21,6 @@ Result<DataFormat> format_of(const SdscRecord& record, std::string_view field, c
 
 /// One tensor: its dims in memory order, its stick, where it starts on each core. Expects the op's dims and
 /// cores to be there. Strides, windows and indirections come later.
-Result<Tensor> lower_tensor(const SdscRecord& record, const AllocateRecord& node, const DeviceOp& op);
+Result<Tensor> lower_tensor(const SdscRecord& record, const AllocateRecord& node, const ProgramOp& op);
 
 }  // namespace spyre::program

@@ -65,7 +65,7 @@ Result<int64_t> gap_of(const SdscRecord& record, const AllocateRecord& node, con
   return short_of ? -gap : gap;
 }
 
-Status lower_starts(const SdscRecord& record, const AllocateRecord& node, const DeviceOp& op,
+Status lower_starts(const SdscRecord& record, const AllocateRecord& node, const ProgramOp& op,
                     Tensor& tensor) {
   for (const CoreWork& work : op.cores) {
     auto entry = node.start.find(work.core);
@@ -87,7 +87,7 @@ Status lower_starts(const SdscRecord& record, const AllocateRecord& node, const 
   return Status();
 }
 
-Status lower_own_slices(const SdscRecord& record, const AllocateRecord& node, const DeviceOp& op,
+Status lower_own_slices(const SdscRecord& record, const AllocateRecord& node, const ProgramOp& op,
                         Tensor& tensor) {
   if (op.info->family != OpFamily::kShuffle) {
     return Status();
@@ -117,7 +117,7 @@ Status lower_own_slices(const SdscRecord& record, const AllocateRecord& node, co
 
 Result<TensorDim> lower_tensor_dim(const SdscRecord& record, const AllocateRecord& node, size_t position,
                                    const LayoutRecord& layout, const LabeledRecord& labeled,
-                                   const DeviceOp& op) {
+                                   const ProgramOp& op) {
   const std::string& label = node.dims[position];
   const std::string field = fmt::format("scheduleTree_[{}].layoutDimOrder_", node.index);
   TensorDim out;
@@ -156,7 +156,7 @@ Status require_all_present(const SdscRecord& record, const AllocateRecord& node,
 
 }  // namespace
 
-Result<Tensor> lower_tensor(const SdscRecord& record, const AllocateRecord& node, const DeviceOp& op) {
+Result<Tensor> lower_tensor(const SdscRecord& record, const AllocateRecord& node, const ProgramOp& op) {
   const LabeledRecord& labeled = record.tensors[node.index];
   const LayoutRecord& layout = record.layouts.at(labeled.layout);
   Tensor tensor;

@@ -19,7 +19,7 @@ constexpr const char* kBundle = "bundle.mlir";
 constexpr const char* kLaunchSpec = "launch_spec.json";
 constexpr const char* kNestedLaunchSpec = "spyreCodeDir/launch_spec.json";
 
-Result<DeviceOp> read_op(const std::string& text, const std::string& file, const Machine& machine) {
+Result<ProgramOp> read_op(const std::string& text, const std::string& file, const Machine& machine) {
   SPYRE_ASSIGN_OR_RETURN(const Json json, parse_bounded_json(text, file));
   SPYRE_ASSIGN_OR_RETURN(const SdscRecord record, read_sdsc(json, file));
   SPYRE_TRY(validate_record(record, machine));
@@ -44,7 +44,7 @@ Result<DeviceProgram> read_bundle(const ProgramFiles& files, const Machine& mach
           ErrorKind::kNotFound,
           fmt::format("{}: sdsc_filename: found '{}', allowed: the files of the bundle", kBundle, name));
     }
-    SPYRE_ASSIGN_OR_RETURN(DeviceOp op, read_op(file->second, name, machine));
+    SPYRE_ASSIGN_OR_RETURN(ProgramOp op, read_op(file->second, name, machine));
     program.ops.push_back(std::move(op));
   }
   return program;
@@ -72,7 +72,7 @@ Result<DeviceProgram> read_lone_sdsc(const ProgramFiles& files, const Machine& m
                  fmt::format("found neither {} nor an sdsc file among {} files", kBundle, files.size()));
   }
   DeviceProgram program;
-  SPYRE_ASSIGN_OR_RETURN(DeviceOp op, read_op(*text, name, machine));
+  SPYRE_ASSIGN_OR_RETURN(ProgramOp op, read_op(*text, name, machine));
   program.ops.push_back(std::move(op));
   program.steps.push_back({Execute{.op = 0, .bindings = {}}});
   return program;
@@ -82,10 +82,10 @@ Result<DeviceProgram> read_lone_sdsc(const ProgramFiles& files, const Machine& m
 std::optional<int> argument_behind(const DeviceProgram& program, const LinearForm& form) {
   std::optional<int> arg;
   for (const LinearForm::Term& term : form.terms) {
-    if (term.atom.kind == AtomKind::kLoop) {
+    if (term.atom.kind == AtomSource::kLoop) {
       continue;
     }
-    if (term.atom.kind != AtomKind::kParameter || term.coefficient != 1 || arg ||
+    if (term.atom.kind != AtomSource::kParameter || term.coefficient != 1 || arg ||
         !program.parameters[term.atom.index].arg_index) {
       return std::nullopt;
     }
@@ -95,7 +95,7 @@ std::optional<int> argument_behind(const DeviceProgram& program, const LinearFor
 }
 
 void refine_execute(DeviceProgram& program, const Execute& execute) {
-  DeviceOp& op = program.ops[execute.op];
+  ProgramOp& op = program.ops[execute.op];
   for (size_t t = 0; t < op.tensors.size(); ++t) {
     const CoreStart start = op.tensors[t].start[0];
     const auto binding = std::find_if(execute.bindings.begin(), execute.bindings.end(), [&](const auto& b) {
@@ -118,7 +118,7 @@ void refine_steps(DeviceProgram& program, const std::vector<Step>& steps) {
     if (const auto* execute = std::get_if<Execute>(&step.what)) {
       refine_execute(program, *execute);
     } else {
-      refine_steps(program, std::get<Loop>(step.what).body);
+      refine_steps(program, std::get<ProgramLoop>(step.what).body);
     }
   }
 }
@@ -138,7 +138,7 @@ Result<DeviceProgram> read_program(const ProgramFiles& files, const Machine& mac
   if (program.launch) {
     refine_steps(program, std::vector<Step>(program.steps));
   }
-  for (const DeviceOp& op : program.ops) {
+  for (const ProgramOp& op : program.ops) {
     SPYRE_TRY(validate_op(op, machine));
   }
   return program;

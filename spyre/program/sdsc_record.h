@@ -16,7 +16,7 @@
 ///
 /// Reading has three steps, each with one duty:
 ///
-///     JSON text --read_sdsc--> SdscRecord --validate--> (same) --lower--> DeviceOp
+///     JSON text --read_sdsc--> SdscRecord --validate--> (same) --lower--> ProgramOp
 ///               shape of the file         its rules             everything resolved
 ///
 /// `read_sdsc` accepts what upstream wrote over time: any dim labels, `constantInfo_` as the string "{}",

@@ -23,7 +23,7 @@ Status validate_record(const SdscRecord& record, const Machine& machine);
 /// Rules that need the resolved op:
 ///  - its shape is legal (`check_legality`, which the code generator asks before it writes);
 ///  - byte addresses are stick aligned, LX tensors fit the scratchpad, a core reaches its slice of a tensor.
-Status validate_op(const DeviceOp& op, const Machine& machine);
+Status validate_op(const ProgramOp& op, const Machine& machine);
 
 /// Every symbol of an op is bound by each step that executes it.
 Status validate_bindings(const DeviceProgram& program);

@@ -11,12 +11,12 @@ namespace spyre::program {
 namespace {
 
 Status execute_binds_all(const DeviceProgram& program, const Execute& execute) {
-  const DeviceOp& op = program.ops[execute.op];
+  const ProgramOp& op = program.ops[execute.op];
   const auto bound = [&](int64_t symbol) {
     return std::any_of(execute.bindings.begin(), execute.bindings.end(),
                        [&](const Execute::Binding& b) { return b.symbol == symbol; });
   };
-  for (const IterationDim& dim : op.dims) {
+  for (const ProgramDim& dim : op.dims) {
     if (dim.symbol && !bound(*dim.symbol)) {
       return refusal("bundle.mlir", "symbol_ids",
                      fmt::format("no {}, the extent of '{}' in {}", *dim.symbol, dim.label, op.file),
@@ -40,7 +40,7 @@ Status steps_bind_all(const DeviceProgram& program, const std::vector<Step>& ste
     if (const auto* execute = std::get_if<Execute>(&step.what)) {
       SPYRE_TRY(execute_binds_all(program, *execute));
     } else {
-      SPYRE_TRY(steps_bind_all(program, std::get<Loop>(step.what).body));
+      SPYRE_TRY(steps_bind_all(program, std::get<ProgramLoop>(step.what).body));
     }
   }
   return Status();

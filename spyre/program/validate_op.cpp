@@ -11,14 +11,14 @@
 namespace spyre::program {
 namespace {
 
-Error refuse_tensor(const DeviceOp& op, const Tensor& tensor, std::string_view field, std::string_view found,
+Error refuse_tensor(const ProgramOp& op, const Tensor& tensor, std::string_view field, std::string_view found,
                     std::string_view allowed) {
   return refusal(op.file, fmt::format("dscs_[0].{}.{} of {}", op.name, field, tensor.name), found, allowed);
 }
 
-OpShape shape_of(const DeviceOp& op) {
+OpShape shape_of(const ProgramOp& op) {
   OpShape shape{.info = op.info, .inputs = op.inputs, .output = op.output};
-  for (const IterationDim& dim : op.dims) {
+  for (const ProgramDim& dim : op.dims) {
     shape.dims.push_back({.label = dim.label, .extent = dim.extent, .splits = dim.splits});
   }
   for (const Tensor& tensor : op.tensors) {
@@ -44,7 +44,7 @@ OpShape shape_of(const DeviceOp& op) {
   return shape;
 }
 
-Status shape_is_legal(const DeviceOp& op) {
+Status shape_is_legal(const ProgramOp& op) {
   const std::optional<Illegality> found = check_legality(shape_of(op));
   if (!found) {
     return Status();
@@ -55,7 +55,7 @@ Status shape_is_legal(const DeviceOp& op) {
   return refusal(op.file, fmt::format("dscs_[0].{}.{}", op.name, found->field), found->found, found->allowed);
 }
 
-Status addresses_are_legal(const DeviceOp& op, const Machine& machine) {
+Status addresses_are_legal(const ProgramOp& op, const Machine& machine) {
   for (const Tensor& tensor : op.tensors) {
     const int64_t bytes = allocated_elements(tensor) * bits_of(tensor.format) / 8;
     for (size_t c = 0; c < tensor.start.size(); ++c) {
@@ -79,7 +79,7 @@ Status addresses_are_legal(const DeviceOp& op, const Machine& machine) {
 }
 
 /// Bytes between the first and past the last stick of a tensor that one core touches.
-int64_t span_of(const DeviceOp& op, const Tensor& tensor) {
+int64_t span_of(const ProgramOp& op, const Tensor& tensor) {
   int64_t last = 0;
   for (const TensorDim& dim : tensor.dims) {
     int64_t steps = dim.extent;
@@ -91,7 +91,7 @@ int64_t span_of(const DeviceOp& op, const Tensor& tensor) {
   return (last + tensor.lanes()) * bits_of(tensor.format) / 8;
 }
 
-Status cores_reach_their_slices(const DeviceOp& op, const Machine& machine) {
+Status cores_reach_their_slices(const ProgramOp& op, const Machine& machine) {
   for (const Tensor& tensor : op.tensors) {
     const bool table = tensor.through.has_value();
     if (tensor.residence == Residence::kHbm && !table && span_of(op, tensor) > machine.span_limit.count()) {
@@ -105,7 +105,7 @@ Status cores_reach_their_slices(const DeviceOp& op, const Machine& machine) {
 
 }  // namespace
 
-Status validate_op(const DeviceOp& op, const Machine& machine) {
+Status validate_op(const ProgramOp& op, const Machine& machine) {
   SPYRE_TRY(shape_is_legal(op));
   SPYRE_TRY(addresses_are_legal(op, machine));
   return cores_reach_their_slices(op, machine);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "spyre/ops/ops.h"
 #include "spyre/program/fields.h"
 #include "spyre/program/refusal.h"
 #include "spyre/program/validate.h"
@@ -25,7 +26,8 @@ Error refuse_at_root(const SdscRecord& r, std::string_view field, std::string_vi
 }
 
 bool is_relayout(const SdscRecord& record) {
-  return record.compute.function == "shuffle";
+  const OpInfo* info = find_op(record.compute.function);
+  return info != nullptr && info->family == OpFamily::kShuffle;
 }
 
 Status core_list_matches_count(const SdscRecord& r, const Machine& machine) {

@@ -58,7 +58,7 @@ class RandomGraph {
       at.push_back(size[d] == 1 ? Expr::constant(before) : position[d] + Expr::constant(before));
     }
     Instruction load;
-    load.op = "load";
+    load.op = BodyOp::load;
     load.buffer = input(type, whole);
     load.dtype = type;
     const Sizes strides = contiguous_strides(whole);
@@ -80,7 +80,7 @@ class RandomGraph {
   int op(std::string name, std::vector<int> operands,
          std::vector<std::pair<std::string, double>> attributes = {}) {
     Instruction instruction;
-    instruction.op = std::move(name);
+    instruction.op = body_op_from_name(name).value();
     std::vector<HostType> types;
     for (const int o : operands) types.push_back(node_.body[static_cast<size_t>(o)].dtype);
     instruction.dtype = result_type(instruction.op, types);
@@ -91,7 +91,7 @@ class RandomGraph {
 
   int as(int value, HostType type) {
     Instruction cast;
-    cast.op = "to_dtype";
+    cast.op = BodyOp::to_dtype;
     cast.operands = {value};
     cast.dtype = type;
     return append(std::move(cast));

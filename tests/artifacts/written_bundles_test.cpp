@@ -147,7 +147,7 @@ class Oracle {
         return decode_element(data_[0].format, encode_element(data_[0].format, static_cast<float>(v)));
       }
     }
-    ADD_FAILURE() << op.op << " has no " << name;
+    ADD_FAILURE() << to_string(op.op) << " has no " << name;
     return 0;
   }
 
@@ -172,16 +172,17 @@ class Oracle {
 
   float pointwise(const OpSpec& op, const Point& g) {
     const auto x = [&](int i) { return value(op, i, g); };
-    if (op.op == "abs") return std::fabs(x(0));
-    if (op.op == "neg") return -x(0);
-    if (op.op == "add") return x(0) + x(1);
-    if (op.op == "sub") return x(0) - x(1);
-    if (op.op == "realdiv") return x(0) / x(1);
-    if (op.op == "exp") return std::exp(x(0));
-    if (op.op == "where3") return x(0) != 0 ? x(1) : x(2);
-    if (op.op == "clip") return std::fmin(std::fmax(x(0), constant(op, "clipMin")), constant(op, "clipMax"));
-    if (op.op == "layernormnorm") return (x(0) - x(1)) * x(2) * x(3) + x(4);
-    if (op.op == "layernormscale") {
+    if (op.op == OpId::abs) return std::fabs(x(0));
+    if (op.op == OpId::neg) return -x(0);
+    if (op.op == OpId::add) return x(0) + x(1);
+    if (op.op == OpId::sub) return x(0) - x(1);
+    if (op.op == OpId::realdiv) return x(0) / x(1);
+    if (op.op == OpId::exp) return std::exp(x(0));
+    if (op.op == OpId::where3) return x(0) != 0 ? x(1) : x(2);
+    if (op.op == OpId::clip)
+      return std::fmin(std::fmax(x(0), constant(op, "clipMin")), constant(op, "clipMax"));
+    if (op.op == OpId::layernormnorm) return (x(0) - x(1)) * x(2) * x(3) + x(4);
+    if (op.op == OpId::layernormscale) {
       const float mean = value(op, 0, g, 0), square = value(op, 0, g, 1);
       return 1.0f / std::sqrt(square - mean * mean + constant(op, "eps"));
     }
@@ -215,14 +216,14 @@ class Oracle {
     std::set<std::string> reduced;
     std::set_difference(all.begin(), all.end(), kept.begin(), kept.end(),
                         std::inserter(reduced, reduced.end()));
-    if (op.op == "identity" || op.op == "ReStickifyOpHBM" || op.op == "shuffle") {
+    if (op.op == OpId::identity || op.op == OpId::ReStickifyOpHBM || op.op == OpId::shuffle) {
       points(op, all, {}, [&](const Point& g) { store(op, g, bits(op, data_[0], g)); });
-    } else if (op.op == "addi32toi32") {
+    } else if (op.op == OpId::addi32toi32) {
       points(op, all, {},
              [&](const Point& g) { store(op, g, bits(op, data_[0], g) + bits(op, data_[1], g)); });
-    } else if (op.op == "topkvalue" || op.op == "topkindex") {
+    } else if (op.op == OpId::topkvalue || op.op == OpId::topkindex) {
       run_topk(op);
-    } else if (op.op == "keepbyindex") {
+    } else if (op.op == OpId::keepbyindex) {
       points(op, {"c", "r"}, {}, [&](const Point& g) {
         bool listed = false;
         points(op, {"k"}, g, [&](const Point& p) {
@@ -251,16 +252,16 @@ class Oracle {
       high = std::max(high, x);
       magnitude = std::max(magnitude, std::fabs(x));
     });
-    if (op.op == "exx2") {
+    if (op.op == OpId::exx2) {
       store_value(op, g, static_cast<float>(sum * constant(op, "exx2scale")), 0);
       store_value(op, g, static_cast<float>(square * constant(op, "exx2scale")), 1);
       return;
     }
     double result = sum;
-    if (op.op == "max") result = high;
-    if (op.op == "mean") result = sum * constant(op, "scaling_factor");
-    if (op.op == "avgpoolfwd") result = sum * constant(op, "nmap");
-    if (op.op == "quantscalepertokenfp8") {
+    if (op.op == OpId::max) result = high;
+    if (op.op == OpId::mean) result = sum * constant(op, "scaling_factor");
+    if (op.op == OpId::avgpoolfwd) result = sum * constant(op, "nmap");
+    if (op.op == OpId::quantscalepertokenfp8) {
       result = std::clamp<double>(magnitude * constant(op, "mulConst"), constant(op, "clipMin"),
                                   constant(op, "clipMax"));
     }
@@ -275,7 +276,7 @@ class Oracle {
                        [](const auto& a, const auto& b) { return a.first < b.first; });
       points(op, {"k"}, column, [&](const Point& p) {
         const auto& [negated, position] = values[p.at("k")];
-        store_value(op, p, op.op == "topkvalue" ? -negated : static_cast<float>(position));
+        store_value(op, p, op.op == OpId::topkvalue ? -negated : static_cast<float>(position));
       });
     });
   }

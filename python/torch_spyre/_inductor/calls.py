@@ -27,7 +27,9 @@ _OTHERWISE = (
     "aten.constant_pad_nd",
     "aten.clone",
     "aten._to_copy",
-    "aten.index",  # also embedding, index_select, index_copy
+    "aten.index.",
+    "aten.index_copy",
+    "aten.index_select",
     "aten.embedding",
     "aten.arange",
     "aten.tril",

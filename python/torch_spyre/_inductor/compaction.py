@@ -5,8 +5,6 @@ Where an element goes is the number of those kept before it; the moves are those
 
 import torch
 
-from torch_spyre._inductor import scatters, sorting
-
 
 def _places(mask):
     """[no, yes, no, yes] -> [-1, 0, 0, 1]"""
@@ -20,9 +18,7 @@ def masked_select(x, mask):
     if x.numel() == 0 or count == 0:
         return x.new_empty(0)
     places = torch.where(mask, _places(mask), count)
-    if not scatters.supported(kept, 0, places, x):
-        return NotImplemented
-    return scatters.scatter(kept, 0, places, x).narrow(0, 0, count).clone()
+    return torch.scatter(kept, 0, places, x).narrow(0, 0, count).clone()
 
 
 def masked_scatter(x, mask, source):
@@ -36,17 +32,15 @@ def masked_scatter(x, mask, source):
         taken = source.reshape(-1).narrow(0, 0, source.numel() // width * width).view(-1, width)
         return torch.where(mask, taken.index_select(0, places).view(x.shape), x)
     places, source = _places(mask.reshape(-1)).clamp(min=0), source.reshape(-1)
-    if not scatters.supported(source, 0, places):
-        return NotImplemented
-    return torch.where(mask, scatters.gather(source, 0, places).view(x.shape), x)
+    return torch.where(mask, torch.gather(source, 0, places).view(x.shape), x)
 
 
 def unique(x, sorted=True, return_inverse=False, return_counts=False):  # noqa: A002
     """Sorted elements that differ from the one before them."""
     flat = x.reshape(-1)
-    if not sorting.supported(flat, flat.numel(), 0):
+    if flat.numel() == 0:
         return NotImplemented
-    values, order = sorting.first_sorted(flat, flat.numel(), 0, largest=False)
+    values, order = torch.sort(flat, stable=True)
     first = torch.ones(1, dtype=torch.bool, device=x.device)
     if flat.numel() > 1:
         first = torch.cat([first, values.narrow(0, 1, flat.numel() - 1) != values.narrow(0, 0, flat.numel() - 1)])
@@ -54,8 +48,8 @@ def unique(x, sorted=True, return_inverse=False, return_counts=False):  # noqa: 
     inverse = counts = torch.empty(0, dtype=torch.int64, device=x.device)
     if kept is not NotImplemented and (return_inverse or return_counts):
         number = _places(first).clone()  # side by side again, where sums left one to a stick
-        back = sorting.first_sorted(order.clone(), flat.numel(), 0, largest=False)[1]
-        inverse = scatters.gather(number, 0, back).view(x.shape)
+        back = torch.sort(order.clone(), stable=True)[1]
+        inverse = torch.gather(number, 0, back).view(x.shape)
         starts = masked_select(torch.arange(flat.numel(), device=x.device), first)
         end = torch.full((1,), flat.numel(), device=x.device)
         counts = torch.cat([starts.narrow(0, 1, starts.numel() - 1), end]) - starts

@@ -1,13 +1,12 @@
 """Operators of the namespace ``spyre::`` that the compiler alone knows; those for scripts are in glue/spyre_ops.cpp.
 
 Each has a meaning on any device (used when the compiler refuses it, and as its definition), a shape function, and a
-lowering in ``lowering.py``.
+form in ``spyre/forms``.
 """
 
 import torch
+import torch.nn.functional as F
 from torch.library import Library, register_autograd, register_fake
-
-from torch_spyre._inductor import classes
 
 _library = Library("spyre", "FRAGMENT")  # kept alive: operators go with it
 
@@ -28,100 +27,89 @@ def _matmul_shape(x, y):
 _define("batched_matmul(Tensor x, Tensor y) -> Tensor", _matmul_shape, torch.matmul)
 
 
-def _wide_matmul_shape(x, y):
-    return _matmul_shape(x, y).to(torch.float32)
-
-
-def _wide_matmul(x, y):
-    """A product of halves whose sums stay float32; of float32, the product."""
-    if x.dtype == torch.float32 or x.device.type != "spyre":
-        return torch.matmul(x.to(torch.float32), y.to(torch.float32))
-    batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
-    stacks = [t.expand(*batch, *t.shape[-2:]).reshape(-1, *t.shape[-2:]) for t in (x, y)]
-    return torch.bmm(*stacks, out_dtype=torch.float32).view(*batch, x.shape[-2], y.shape[-1])
-
-
-_define("batched_matmul_wide(Tensor x, Tensor y) -> Tensor", _wide_matmul_shape, _wide_matmul)
-
-
-def _causal_mask(rows: int, columns: int, dtype, device):
-    return torch.full((rows, columns), torch.finfo(dtype).min, dtype=dtype, device=device).triu(1)
-
-
+# An index_put that accumulates, under a name that Inductor does not know and hence not write in place.
 _define(
-    "causal_mask(int rows, int columns, ScalarType dtype, Device device) -> Tensor",
-    lambda rows, columns, dtype, device: torch.empty(rows, columns, dtype=dtype, device=device),
-    _causal_mask,
+    "index_put_sum(Tensor x, Tensor?[] indices, Tensor values) -> Tensor",
+    lambda x, indices, values: torch.empty_like(x),
+    lambda x, indices, values: torch.ops.aten.index_put(x, indices, values, True),
 )
 
 
-def _checked_index(index, size: int):
-    if index.numel() and (int(index.min()) < 0 or int(index.max()) >= size):
-        wrong = index[(index < 0) | (index >= size)].flatten()[0].item()
-        raise IndexError(f"index {wrong} is out of bounds for a dimension with size {size}")
-    return index.clone()
+def _grouped_shape(x, weight, ends):
+    return x.new_empty(*(() if weight.ndim == 3 else ends.shape), x.shape[0], weight.shape[-1])
 
 
-# The same index, of which every element is a position along a dimension of this size; a run with another one fails.
-_define("checked_index(Tensor index, int size) -> Tensor", lambda index, size: torch.empty_like(index), _checked_index)
+_define("grouped_mm(Tensor x, Tensor weight, Tensor ends) -> Tensor", _grouped_shape, torch.ops.aten._grouped_mm)
 
 
-def _class_of_each(index, count: int, ignored: int):
-    classes.check(index, count, ignored)
-    return classes.of_each(index, count, ignored)
+def _attention_shape(query, key, value, mask, is_causal, scale):
+    return query.new_empty(*query.shape[:-1], value.shape[-1])
 
 
-def _by_class(index, count: int, ignored: int):
-    classes.check(index, count, ignored)
-    return classes.by_class(index, count, ignored)
+def _attention(query, key, value, mask, is_causal, scale):
+    return F.scaled_dot_product_attention(query, key, value, mask, 0.0, is_causal, scale=scale, enable_gqa=True)
 
 
-# Which of so many classes every index means, along a last dimension or along a first one; the ignored one is none.
+def _attention_gradients(gradient, *args):
+    """PyTorch's own: kernels run below autograd, which is switched on again."""
+    below = torch._C._dispatch_tls_local_exclude_set()
+    for key in (torch._C.DispatchKey.AutogradCPU, torch._C.DispatchKey.ADInplaceOrView):
+        below = below.remove(key)
+    given = [t.detach().requires_grad_() if t is not None and t.is_floating_point() else t for t in args[:4]]
+    with torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), below), torch.enable_grad():
+        wanted = [t for t in given if t is not None and t.requires_grad]
+        return torch.autograd.grad(_attention(*given, *args[4:]), wanted, gradient)
+
+
+_GIVEN = "Tensor query, Tensor key, Tensor value, Tensor? mask, bool is_causal, float? scale"
+_define(f"attention({_GIVEN}) -> Tensor", _attention_shape, _attention)
 _define(
-    "class_of_each(Tensor index, int classes, int ignored) -> Tensor",
-    lambda index, classes, ignored: index.new_empty(*index.shape, classes, dtype=torch.bool),
-    _class_of_each,
+    f"attention_backward(Tensor gradient, {_GIVEN}) -> (Tensor, Tensor, Tensor)",
+    lambda gradient, query, key, value, *_: tuple(t.new_empty(t.shape) for t in (query, key, value)),
+    lambda *args: _attention_gradients(*args)[:3],
 )
 _define(
-    "by_class(Tensor index, int classes, int ignored) -> Tensor",
-    lambda index, classes, ignored: index.new_empty(classes, *index.shape, dtype=torch.bool),
-    _by_class,
-)
-
-
-def _padding_mask(columns: int, first: int, dtype, device):
-    mask = torch.zeros(columns, dtype=dtype)
-    mask[first:] = torch.finfo(torch.float16).min
-    return mask.to(device)
-
-
-_define(
-    "padding_mask(int columns, int first, ScalarType dtype, Device device) -> Tensor",
-    lambda columns, first, dtype, device: torch.empty(columns, dtype=dtype, device=device),
-    _padding_mask,
+    f"attention_mask_backward(Tensor gradient, {_GIVEN}) -> Tensor",
+    lambda gradient, query, key, value, mask, *_: mask.new_empty(mask.shape),
+    lambda *args: _attention_gradients(*args)[3],
 )
 
 
-def _sum_to(gradient, shape):
-    """Undoes broadcasting: sums the axes along which a tensor of ``shape`` was repeated."""
-    extra = gradient.dim() - len(shape)
-    dims = [*range(extra), *(i + extra for i, s in enumerate(shape) if s == 1 and gradient.shape[i + extra] != 1)]
-    return (gradient.sum(dims, keepdim=True) if dims else gradient).reshape(shape)
+def _attention_setup(ctx, inputs, output):
+    ctx.save_for_backward(*inputs[:4])
+    ctx.options = inputs[4:]
 
 
-def _matmul_setup(ctx, inputs, output):
-    ctx.save_for_backward(*inputs)
+def _attention_backward(ctx, gradient):
+    args = (gradient, *ctx.saved_tensors, *ctx.options)
+    of_mask = torch.ops.spyre.attention_mask_backward(*args) if ctx.needs_input_grad[3] else None
+    return *torch.ops.spyre.attention_backward(*args), of_mask, None, None
 
 
-def _matmul_backward(ctx, gradient):
-    x, y = ctx.saved_tensors
-    matmul = torch.ops.spyre.batched_matmul
-    return _sum_to(matmul(gradient, y.mT), x.shape), _sum_to(matmul(x.mT, gradient), y.shape)
+register_autograd("spyre::attention", _attention_backward, setup_context=_attention_setup, lib=_library)
 
 
-def _wide_matmul_backward(ctx, gradient):
-    return _matmul_backward(ctx, gradient.to(ctx.saved_tensors[0].dtype))
+def attends_on_card(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+    """Whether ``F.scaled_dot_product_attention`` with these arguments is ``spyre::attention``."""
+    known = query.device.type == "spyre" and query.dtype in (torch.float16, torch.bfloat16, torch.float32)
+    return known and query.dim() == key.dim() == value.dim() and query.dim() >= 3 and dropout_p == 0.0
 
 
-register_autograd("spyre::batched_matmul", _matmul_backward, setup_context=_matmul_setup, lib=_library)
-register_autograd("spyre::batched_matmul_wide", _wide_matmul_backward, setup_context=_matmul_setup, lib=_library)
+def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+    return torch.ops.spyre.attention(query, key, value, attn_mask, is_causal, scale)
+
+
+_define(
+    "one_hot(Tensor index, int classes) -> Tensor",
+    lambda index, classes: index.new_empty(*index.shape, classes, dtype=torch.int64),
+    F.one_hot,
+)
+
+
+def tells_classes_on_card(index, num_classes=-1) -> bool:
+    """Whether ``F.one_hot`` with these arguments is ``spyre::one_hot``: the number of classes is not left to values."""
+    return index.device.type == "spyre" and index.numel() > 0 and num_classes > 0
+
+
+def one_hot(index, num_classes=-1):
+    return torch.ops.spyre.one_hot(index, num_classes)

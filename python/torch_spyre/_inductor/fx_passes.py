@@ -17,16 +17,15 @@ _MULTIPLIED = (torch.float16, torch.bfloat16, torch.float32)
 
 
 class BeforeAutograd(CustomGraphPass):
-    """On Dynamo's graph: attention becomes our form of it, so that its gradient is that of our form; so does one_hot,
+    """On Dynamo's graph: attention becomes an operator of ours, which stays whole; so does one_hot,
     which PyTorch takes apart, with a look at its values, before decompositions see it."""
 
     def __call__(self, graph: torch.fx.Graph) -> None:
-        import torch_spyre._inductor.customops  # noqa: F401
-        from torch_spyre._inductor import attention, decompositions
+        from torch_spyre._inductor import customops
 
         forms = {
-            torch._C._nn.scaled_dot_product_attention: (attention.supported, attention.attention),
-            torch._C._nn.one_hot: (decompositions.can_tell_classes, decompositions.one_hot),
+            torch._C._nn.scaled_dot_product_attention: (customops.attends_on_card, customops.attention),
+            torch._C._nn.one_hot: (customops.tells_classes_on_card, customops.one_hot),
         }
         for node in graph.nodes:
             if node.op != "call_function" or node.target not in forms:

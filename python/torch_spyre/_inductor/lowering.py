@@ -29,10 +29,10 @@ from torch._inductor.lowering import (
 )
 from torch._inductor.virtualized import V, ops
 
-from torch_spyre._inductor import calls, customops, registered, replaced  # noqa: F401 - the operators named below
+from torch_spyre._inductor import calls, registered, replaced
 from torch_spyre._inductor.errors import Unsupported
 
-aten, spyre = torch.ops.aten, torch.ops.spyre
+aten = torch.ops.aten
 
 _ours: dict = {}
 
@@ -139,50 +139,6 @@ def _divided(a, b):
 
 
 register_lowering([torch.ops.prims.div], broadcast=True, lowering_dict=_ours)(_divided)
-
-
-# --- pointwise -------------------------------------------------------------------------------------------------------
-
-
-def _pointwise(like, size, inner_fn, dtype=None) -> ir.TensorBox:
-    box = ir.Pointwise.create(
-        device=like.get_device(), dtype=dtype or like.get_dtype(), inner_fn=inner_fn, ranges=list(size)
-    )
-    box.realize()
-    return box
-
-
-def _unary(name: str, x, **constants):
-    load = x.make_loader()
-    return _pointwise(x, x.get_size(), lambda i: getattr(ops, name)(load(i), **constants))
-
-
-@_lowering(spyre.checked_index)
-def checked_index(index, size):
-    return _unary("checked_index", index, size=float(size))
-
-
-@_lowering(spyre.causal_mask)
-def causal_mask(rows, columns, dtype, device):
-    def inner(index):
-        allowed = ops.ge(ops.index_expr(index[0], torch.int32), ops.index_expr(index[1], torch.int32))
-        return ops.where(allowed, ops.constant(0.0, dtype), ops.constant(torch.finfo(dtype).min, dtype))
-
-    box = ir.Pointwise.create(device=device, dtype=dtype, inner_fn=inner, ranges=[rows, columns])
-    box.realize()
-    return box
-
-
-@_lowering(spyre.padding_mask)
-def padding_mask(columns, first, dtype, device):
-    def inner(index):
-        kept = ops.lt(ops.index_expr(index[0], torch.int32), ops.constant(first, torch.int32))
-        lowest = torch.finfo(torch.float16).min
-        return ops.where(kept, ops.constant(0.0, dtype), ops.constant(lowest, dtype))
-
-    box = ir.Pointwise.create(device=device, dtype=dtype, inner_fn=inner, ranges=[columns])
-    box.realize()
-    return box
 
 
 # --- stores into slices of one buffer --------------------------------------------------------------------------------

@@ -198,7 +198,7 @@ class RandomOp {
   Kernel add() {
     const int64_t n = pick(1, 4);
     stick_ = pick(0, n - 1);
-    op_ = {.op = "add"};
+    op_ = {.op = OpId::add};
     for (int64_t i = 0; i < n; ++i) {
       dim(fmt::format("c{}", i),
           i == stick_ ? std::vector<int64_t>{20, 64, 100, 256}[pick(0, 3)] : pick(1, 6), i == stick_);
@@ -216,7 +216,7 @@ class RandomOp {
 
   // Batch, M, N, K; the left operand may lack the batch.
   Kernel matmul() {
-    op_ = {.op = "batchmatmul", .is_reduction = true};
+    op_ = {.op = OpId::batchmatmul, .is_reduction = true};
     dim("b", pick(2, 4), false);
     dim("m", pick(1, 6), false);
     dim("n", 64 * pick(1, 4), true);
@@ -230,7 +230,7 @@ class RandomOp {
 
   // One dimension folded, the stick or another one.
   Kernel sum() {
-    op_ = {.op = "sum", .is_reduction = true};
+    op_ = {.op = OpId::sum, .is_reduction = true};
     const bool folds_stick = pick(0, 1) == 0;
     dim("a", pick(1, 6), false);
     dim("b", folds_stick ? pick(2, 6) : 64 * pick(1, 4), !folds_stick);

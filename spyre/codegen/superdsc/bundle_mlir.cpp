@@ -121,7 +121,7 @@ class Printer {
         fmt::join(operands, ", "), e.file, fmt::join(e.ids, ", "));
   }
 
-  void loop(const Loop& l, const std::string& indent, std::vector<std::string> variables) {
+  void loop(const BundleLoop& l, const std::string& indent, std::vector<std::string> variables) {
     const int64_t number = loop_count_++;
     const std::string variable = fmt::format("%i_{}", number);
     std::string bound = fmt::format("%loop_bound_{}", number);
@@ -146,7 +146,7 @@ class Printer {
       if (const auto* e = std::get_if<Execution>(&step)) {
         execution(*e, indent, variables);
       } else {
-        loop(std::get<Loop>(step), indent, variables);
+        loop(std::get<BundleLoop>(step), indent, variables);
       }
     }
   }

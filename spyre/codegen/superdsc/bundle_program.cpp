@@ -43,7 +43,7 @@ class Builder {
     }
     const auto& loop = std::get<LoopSpec>(item);
     loops_.push_back(&loop);
-    Loop out{.count = loop.count, .count_symbol = loop.count_symbol, .bound = loop.bound};
+    BundleLoop out{.count = loop.count, .count_symbol = loop.count_symbol, .bound = loop.bound};
     for (const KernelItem& inner : loop.body) SPYRE_TRY(add(inner, out.steps));
     to.emplace_back(std::move(out));
     loops_.pop_back();

@@ -33,9 +33,9 @@ struct Execution {
   std::vector<Operand> operands;
 };
 
-struct Loop;
-using Step = std::variant<Execution, Loop>;
-struct Loop {
+struct BundleLoop;
+using Step = std::variant<Execution, BundleLoop>;
+struct BundleLoop {
   int64_t count = 0;
   std::string count_symbol;
   SymbolBound bound;

@@ -18,7 +18,7 @@ std::optional<Mask> mask_of(const SdscPlan& plan) {
     const Dim& dim = plan.dims[d.dim];
     const bool padded = dim.extent != dim.logical;
     const bool reduced = d.scale == -2 && plan.op->is_reduction;
-    const bool exponential = plan.info->name == "exp" && output.word_length <= 2 && output.part(d.dim) != 1;
+    const bool exponential = plan.info->id == OpId::exp && output.word_length <= 2 && output.part(d.dim) != 1;
     if (padded && (reduced || exponential)) {
       return Mask{.dim = d.dim, .start = dim.logical, .count = dim.extent - dim.logical};
     }
@@ -30,16 +30,16 @@ std::optional<Mask> mask_of(const SdscPlan& plan) {
 // mask in bfloat16 is), so padding counts as the end of the format instead.
 double mask_value(const SdscPlan& plan) {
   const double value = plan.info->mask.value_or(0.0);
-  const bool extreme = plan.info->name.starts_with("max") || plan.info->name.starts_with("min");
+  const bool extreme = plan.info->id == OpId::max || plan.info->id == OpId::min;
   return extreme ? std::copysign(INFINITY, value) : value;
 }
 
 // Format of the op: that of its first data input.
 DataFormat op_format(const SdscPlan& plan) {
-  if (plan.info->name == "fp32toint32" || plan.info->name == "int32tofp32") return DataFormat::IEEE_FP32;
+  if (plan.info->id == OpId::fp32toint32 || plan.info->id == OpId::int32tofp32) return DataFormat::IEEE_FP32;
   for (const Tensor& tensor : plan.tensors) {
     if (tensor.indirection == Indirection::kIndex) continue;
-    const bool relabelled = plan.info->name == "identity" && tensor.arg->format == DataFormat::IEEE_INT32;
+    const bool relabelled = plan.info->id == OpId::identity && tensor.arg->format == DataFormat::IEEE_INT32;
     return relabelled ? DataFormat::IEEE_FP32 : tensor.arg->format;
   }
   return plan.format;

@@ -23,7 +23,7 @@ std::vector<Level> element_levels(const SdscPlan& plan, const Tensor& tensor, co
   if (part == 1) return {{1, size}};
   if (d.scale == -2) return {{part, 1}, {0, part}};
   if (d.scale < 0) return {{part, 1}, {1, part}};
-  if (plan.info->name == "batchmatmulfp8" && &tensor == &plan.tensors.front()) {
+  if (plan.info->id == OpId::batchmatmulfp8 && &tensor == &plan.tensors.front()) {
     // Two 64-element sticks interleave in groups of 8: column 64h + 8g + e sits in lane 16g + 8h + e.
     return {{128, ceil_div(size, 128)}, {8, 8}, {64, 2}, {1, 8}};
   }

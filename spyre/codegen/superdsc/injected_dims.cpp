@@ -42,7 +42,7 @@ Status add_matmul_column(SdscPlan& plan) {
 
 // k = 1 has no loop; the output still needs a rank dimension.
 Status add_topk_rank(SdscPlan& plan) {
-  if (plan.info->name == "keepbyindex") return Status();
+  if (plan.info->id == OpId::keepbyindex) return Status();
   Tensor& out = plan.tensors.back();
   for (const TensorDim& d : out.dims) {
     if (plan.tensors.front().find(d.dim) == nullptr) return Status();
@@ -74,7 +74,7 @@ Status add_stick(SdscPlan& plan) {
     stick_along(tensor, dim);
   }
   // Each moment pair of the rows sits in one stick, whatever the width of the result.
-  if (plan.info->name == "layernormscale") {
+  if (plan.info->id == OpId::layernormscale) {
     plan.tensors.front().find(dim)->scale = -2;
     plan.tensors.front().own_stick = false;
   }

@@ -46,12 +46,12 @@ int SdscPlan::add_dim(std::string label, int64_t logical) {
 }
 
 Error SdscPlan::refuse(std::string_view message) const {
-  return Error(ErrorKind::kUnsupported, fmt::format("op '{}': {}", op->op, message));
+  return Error(ErrorKind::kUnsupported, fmt::format("op '{}': {}", info->name, message));
 }
 
 Error SdscPlan::refuse(const Tensor& tensor, std::string_view message) const {
   return Error(ErrorKind::kUnsupported,
-               fmt::format("op '{}', tensor '{}': {}", op->op, tensor.arg->name, message));
+               fmt::format("op '{}', tensor '{}': {}", info->name, tensor.arg->name, message));
 }
 
 namespace {
@@ -78,8 +78,7 @@ void name_function(SdscPlan& plan) {
 }  // namespace
 
 Result<SdscPlan> plan_sdsc(const OpSpec& op, const Machine& machine) {
-  SdscPlan plan{.op = &op, .info = find_op(op.op)};
-  SPYRE_CHECK(plan.info != nullptr, "plan_sdsc takes validated ops");
+  SdscPlan plan{.op = &op, .info = &info_of(op.op)};
   SPYRE_TRY(label_dims(plan));
   SPYRE_TRY(order_tensor_dims(plan));
   SPYRE_TRY(inject_dims(plan));

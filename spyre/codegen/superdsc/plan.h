@@ -112,7 +112,7 @@ struct SdscPlan {
   const Tensor& output() const { return tensors.back(); }
   bool is(OpFamily family) const { return info->family == family; }
   bool is_conversion() const { return is(OpFamily::kConversion); }
-  bool is_restickify() const { return info->name == "ReStickifyOpHBM"; }
+  bool is_restickify() const { return info->id == OpId::ReStickifyOpHBM; }
   bool has_window() const { return is(OpFamily::kPool) || is(OpFamily::kConv) || is(OpFamily::kDepthwise); }
   /// Tensors list only their own dimensions, all present.
   bool lists_own_dims_only() const {

@@ -125,11 +125,11 @@ TEST(Refusals, MatmulSticks) {
 }
 
 TEST(Refusals, ReductionsTheCardLacks) {
-  EXPECT_THAT(refusal("sum_stick", [](OpSpec& op) { op.op = "prod"; }),
+  EXPECT_THAT(refusal("sum_stick", [](OpSpec& op) { op.op = OpId::prod; }),
               HasSubstr("op 'prod': cannot fold the stick dimension"));
   EXPECT_THAT(refusal("sum_nonstick",
                       [](OpSpec& op) {
-                        op.op = "exx2";
+                        op.op = OpId::exx2;
                         op.constants = {{"exx2scale", 0.25}, {"useZeroMean", 0.0}};
                       }),
               HasSubstr("op 'exx2': folds the stick dimension only"));
@@ -194,7 +194,7 @@ TEST(Refusals, SayWhichItemOfTheKernelIsToBlame) {
   EXPECT_EQ(write_bundle(kernel, {.parts = {{.items = 1}, {.items = 3}}}).error().item, 2U);
   // Of what the validator refuses, too; inside a loop it is the loop.
   bad = std::get<OpSpec>(good);
-  bad.op = "nothing";
+  bad.is_reduction = !bad.is_reduction;
   kernel.body = {good, LoopSpec{.count = 2, .body = {bad}}};
   EXPECT_EQ(write_bundle(kernel).error().item, 1U);
 }

@@ -91,7 +91,7 @@ Status check_matmul_sticks(const SdscPlan& plan) {
     return plan.refuse(w, "the right operand's stick must be N")
         .try_instead("a restickify before the matmul");
   }
-  const size_t wanted = plan.info->name == "batchmatmulfp8" ? 2 : 1;
+  const size_t wanted = plan.info->id == OpId::batchmatmulfp8 ? 2 : 1;
   if (w.stick.size() != wanted) {
     return plan.refuse(
         w, fmt::format("a stick of {} parts, {} takes {}", w.stick.size(), plan.info->name, wanted));
@@ -101,7 +101,7 @@ Status check_matmul_sticks(const SdscPlan& plan) {
 
 // Dimensions an op folds into its output.
 Status check_reduction(const SdscPlan& plan) {
-  if (!plan.is(OpFamily::kReduction) && plan.info->name != "exx2") return Status();
+  if (!plan.is(OpFamily::kReduction) && plan.info->id != OpId::exx2) return Status();
   bool folds_stick = false;
   int folded = 0;
   for (const TensorDim& d : plan.output().dims) {
@@ -116,7 +116,7 @@ Status check_reduction(const SdscPlan& plan) {
   if (folds_stick && plan.is(OpFamily::kReduction) && !plan.info->stick_variant) {
     return plan.refuse("cannot fold the stick dimension").try_instead("a restickify before the op");
   }
-  if (folded == 1 && !folds_stick && plan.info->name == "exx2") {
+  if (folded == 1 && !folds_stick && plan.info->id == OpId::exx2) {
     return plan.refuse("folds the stick dimension only").try_instead("a restickify before the op");
   }
   return Status();

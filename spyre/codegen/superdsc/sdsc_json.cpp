@@ -316,7 +316,7 @@ class Writer {
   // Copies move bits, so 32-bit integers travel under the float name; indices have a name of their own.
   DataFormat format_label(const Tensor& tensor) const {
     if (tensor.indirection == Indirection::kIndex) return DataFormat::SENUINT32;
-    const bool relabelled = plan_.info->name == "identity" && tensor.arg->format == DataFormat::IEEE_INT32;
+    const bool relabelled = plan_.info->id == OpId::identity && tensor.arg->format == DataFormat::IEEE_INT32;
     return relabelled ? DataFormat::IEEE_FP32 : tensor.arg->format;
   }
 
@@ -357,7 +357,7 @@ class Writer {
   // Reductions list the output as an input too: the slot of the running result.
   size_t listed_inputs() const {
     const bool accumulates =
-        plan_.is(OpFamily::kReduction) || plan_.is(OpFamily::kDepthwise) || plan_.info->name == "exx2";
+        plan_.is(OpFamily::kReduction) || plan_.is(OpFamily::kDepthwise) || plan_.info->id == OpId::exx2;
     return plan_.tensors.size() - (accumulates ? 0 : 1);
   }
 

@@ -466,7 +466,7 @@ TEST(Sdsc, DynamicExtentsAreSymbolsWithBounds) {
 
 TEST(Sdsc, CopiedIntegersTravelUnderTheFloatName) {
   OpSpec op = std::get<OpSpec>(corpus_kernel("add_int32").body[0]);
-  op.op = "identity";
+  op.op = OpId::identity;
   op.args.erase(op.args.begin());
   Kernel kernel = corpus_kernel("add_int32");
   kernel.body = {op};

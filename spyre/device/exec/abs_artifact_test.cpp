@@ -21,10 +21,10 @@ DeviceProgram published_abs() {
 TEST(PublishedAbs, LoadsWithItsPrintedAddresses) {
   const DeviceProgram program = published_abs();
   ASSERT_EQ(program.ops.size(), 1u);
-  const DeviceOp& op = program.ops[0];
+  const ProgramOp& op = program.ops[0];
   EXPECT_EQ(op.name, "abs");
-  EXPECT_EQ(op.dims[0], (IterationDim{.label = "c0", .extent = 4, .splits = 2}));
-  EXPECT_EQ(op.dims[1], (IterationDim{.label = "c1", .extent = 64, .splits = 1}));
+  EXPECT_EQ(op.dims[0], (ProgramDim{.label = "c0", .extent = 4, .splits = 2}));
+  EXPECT_EQ(op.dims[1], (ProgramDim{.label = "c1", .extent = 64, .splits = 1}));
   EXPECT_THAT(op.tensors[0].start, testing::ElementsAre(CoreStart{false, 0}, CoreStart{false, 256}));
   EXPECT_THAT(op.tensors[1].start, testing::ElementsAre(CoreStart{false, 512}, CoreStart{false, 768}));
 }

@@ -20,7 +20,7 @@ Status bind_extents(BoundOp& bound, const SymbolValues& symbols) {
   bound.extents = declared_extents(*bound.op);
   bound.limit = bound.extents.total;
   for (int d = 0; d < bound.dims(); ++d) {
-    const IterationDim& dim = bound.op->dims[d];
+    const ProgramDim& dim = bound.op->dims[d];
     if (!dim.symbol) {
       continue;
     }
@@ -109,7 +109,7 @@ Error device_fault(const BoundOp& bound, int core, uint64_t address, std::string
                fmt::format("core {}, address {:#x}, {}: {}", core, address, bound.where(), what));
 }
 
-Result<BoundOp> bind_op(const DeviceOp& op, const SymbolValues& symbols, int64_t instruction) {
+Result<BoundOp> bind_op(const ProgramOp& op, const SymbolValues& symbols, int64_t instruction) {
   BoundOp bound;
   bound.op = &op;
   bound.instruction = instruction;
@@ -121,7 +121,7 @@ Result<BoundOp> bind_op(const DeviceOp& op, const SymbolValues& symbols, int64_t
   return bound;
 }
 
-BoundOp bind_extents_only(const DeviceOp& op) {
+BoundOp bind_extents_only(const ProgramOp& op) {
   BoundOp bound;
   bound.op = &op;
   bound.tensors = op.tensors;

@@ -33,7 +33,7 @@ struct Box {
 /// work is divided at the actual value S, ceil(S / splits) to a slice, and bundles bind start addresses to
 /// match. Cores whose slice begins past the end have nothing to do.
 struct BoundOp {
-  const DeviceOp* op = nullptr;
+  const ProgramOp* op = nullptr;
   int64_t instruction = 0;                  ///< how many executes came before it in this run
   Extents extents;                          ///< as declared; they shape memory
   std::vector<int64_t> limit;               ///< extents of this launch; they bound the work
@@ -60,9 +60,9 @@ Error device_fault(const BoundOp& bound, int core, uint64_t address, std::string
 /// Binds symbols to values: `value_of(symbol)` pairs as an execute step evaluates them. Faults on misaligned
 /// or negative start addresses and on extents outside [1, declared maximum].
 using SymbolValues = std::vector<std::pair<int64_t, int64_t>>;
-Result<BoundOp> bind_op(const DeviceOp& op, const SymbolValues& symbols, int64_t instruction);
+Result<BoundOp> bind_op(const ProgramOp& op, const SymbolValues& symbols, int64_t instruction);
 
 /// Binds nothing but the declared extents of an op without dynamic ones: what is known before a launch.
-BoundOp bind_extents_only(const DeviceOp& op);
+BoundOp bind_extents_only(const ProgramOp& op);
 
 }  // namespace spyre::exec

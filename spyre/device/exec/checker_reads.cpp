@@ -83,7 +83,7 @@ std::optional<Box> Checker::without_gap(const BoundOp& bound, int tensor, int co
 /// has no partner. Nothing where the partner is there: the same writer wrote both.
 std::optional<Box> Checker::without_odd_end(const BoundOp& bound, int tensor, int core) {
   const Tensor& t = bound.tensors[tensor];
-  if (bound.op->info->name != "fp32todl16" || !is_plain(t)) {
+  if (bound.op->info->id != OpId::fp32todl16 || !is_plain(t)) {
     return std::nullopt;
   }
   const auto stick = std::ranges::find_if(t.dims, [](const TensorDim& dim) { return dim.per_stick > 1; });

@@ -61,7 +61,7 @@ struct CoreCounts {
 struct OpCounts {
   int64_t executes = 0;
   std::vector<std::vector<Traffic>> tensors;  ///< [tensor][core position]
-  std::vector<CoreCounts> cores;              ///< [core position], as DeviceOp::cores
+  std::vector<CoreCounts> cores;              ///< [core position], as ProgramOp::cores
 
   void add(const OpCounts& other);
   CoreCounts total() const;

@@ -8,9 +8,9 @@
 namespace spyre::exec {
 namespace {
 
-bool is_dynamic(const DeviceOp& op) {
+bool is_dynamic(const ProgramOp& op) {
   return std::any_of(op.dims.begin(), op.dims.end(),
-                     [](const IterationDim& d) { return d.symbol.has_value(); });
+                     [](const ProgramDim& d) { return d.symbol.has_value(); });
 }
 
 /// One run over a program: binds, runs, counts.
@@ -29,7 +29,7 @@ class Runner {
   }
 
   Status run(int index, const SymbolValues& symbols, int64_t instruction) {
-    const DeviceOp& op = program_.ops[index];
+    const ProgramOp& op = program_.ops[index];
     if (!prepared_[index]) {  // its extents are known only now
       SPYRE_ASSIGN_OR_RETURN(BoundOp bound, bind_op(op, symbols, instruction));
       const PreparedOp prepared(std::move(bound), kernels_, machine_);
@@ -88,7 +88,7 @@ class Runner {
   }
 
   /// False where an address is one that `bind_op` refuses.
-  bool bind_starts(const DeviceOp& op, const SymbolValues& symbols) {
+  bool bind_starts(const ProgramOp& op, const SymbolValues& symbols) {
     for (const auto& [symbol, value] : symbols) {
       const auto slot = static_cast<size_t>(-symbol);
       if (slot >= by_symbol_.size()) {
@@ -129,7 +129,7 @@ class Runner {
 PreparedProgram::PreparedProgram(const DeviceProgram& program, const VectorKernels& kernels,
                                  const Machine& machine)
     : program_(&program), kernels_(&kernels), machine_(&machine) {
-  for (const DeviceOp& op : program.ops) {
+  for (const ProgramOp& op : program.ops) {
     ops_.push_back(is_dynamic(op) ? nullptr
                                   : std::make_unique<PreparedOp>(bind_extents_only(op), kernels, machine));
   }

@@ -46,7 +46,7 @@ struct FastShape {
   std::vector<Geometry> geometry;  ///< [tensor]
   const VectorKernels* vectors;
 
-  const DeviceOp& op() const { return *bound->op; }
+  const ProgramOp& op() const { return *bound->op; }
   int dims() const { return bound->dims(); }
   int cores() const { return static_cast<int>(boxes.size()); }
   const Geometry& input(int i) const { return geometry[op().inputs[i]]; }

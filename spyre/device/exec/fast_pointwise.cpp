@@ -72,7 +72,7 @@ class Pointwise final : public FastKernel {
   bool elementwise() const override { return true; }
 
   static std::unique_ptr<FastKernel> plan(const FastShape& shape) {
-    const DeviceOp& op = shape.op();
+    const ProgramOp& op = shape.op();
     if (!same_sticks(shape)) {
       return nullptr;
     }
@@ -82,7 +82,7 @@ class Pointwise final : public FastKernel {
     if (op.inputs.size() == 1 && shape.output().format == DataFormat::SEN169_FP16) {
       made->fill_table();
     } else {
-      made->kernel_ = shape.vectors->pointwise(op.info->name, shape.output().format);
+      made->kernel_ = shape.vectors->pointwise(op.info->id, shape.output().format);
       if (made->kernel_ == nullptr) {
         return nullptr;
       }

@@ -37,9 +37,9 @@ class Reduction final : public FastKernel {
     auto made = std::make_unique<Reduction>();
     made->shape_ = shape;
     made->roles_ = roles_by_result(*shape.bound);
-    made->reducer_ = find_reducer(shape.op().info->name);
+    made->reducer_ = find_reducer(shape.op().info->id);
     made->factor_ = reduction_factor(shape.op());
-    made->kernels_ = shape.vectors->fold(shape.op().info->name, shape.input(0).format);
+    made->kernels_ = shape.vectors->fold(shape.op().info->id, shape.input(0).format);
     if (!made->fits()) {
       return nullptr;
     }

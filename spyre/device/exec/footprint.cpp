@@ -129,7 +129,7 @@ std::vector<int> writing_cores(const BoundOp& bound) {
       }
       return cores;
     case OpFamily::kLayerNorm:
-      if (bound.op->info->name == "exx2") {
+      if (bound.op->info->id == OpId::exx2) {
         for (const std::vector<int>& group : bound.groups) {
           const auto finishing = writers(bound, group);
           cores.insert(cores.end(), finishing.begin(), finishing.end());

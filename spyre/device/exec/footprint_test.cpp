@@ -114,7 +114,7 @@ TEST(ShadowMemory, AgreesWithAPlainArray) {
 TEST(PadValue, FollowsConstantsThroughPointwiseOps) {
   const PadValue zero, varies{.kind = PadValue::Kind::kVaries}, undefined{.kind = PadValue::Kind::kUndefined};
   const auto through = [](const char* name, std::vector<PadValue> inputs) {
-    DeviceOp op;
+    ProgramOp op;
     op.info = find_op(name);
     return pointwise_padding(op, inputs);
   };
@@ -128,12 +128,12 @@ TEST(PadValue, FollowsConstantsThroughPointwiseOps) {
 }
 
 TEST(PadValue, ReductionsIgnoreOnlyTheirNeutralValue) {
-  EXPECT_TRUE(reduces_to_nothing("sum", {.value = 0}));
-  EXPECT_FALSE(reduces_to_nothing("sum", {.value = 1}));
-  EXPECT_FALSE(reduces_to_nothing("max", {.value = 0}));
-  EXPECT_TRUE(reduces_to_nothing("max", {.value = -65504}));
-  EXPECT_TRUE(reduces_to_nothing("min", {.value = 65504}));
-  EXPECT_FALSE(reduces_to_nothing("sum", {.kind = PadValue::Kind::kVaries}));
+  EXPECT_TRUE(reduces_to_nothing(OpId::sum, {.value = 0}));
+  EXPECT_FALSE(reduces_to_nothing(OpId::sum, {.value = 1}));
+  EXPECT_FALSE(reduces_to_nothing(OpId::max, {.value = 0}));
+  EXPECT_TRUE(reduces_to_nothing(OpId::max, {.value = -65504}));
+  EXPECT_TRUE(reduces_to_nothing(OpId::min, {.value = 65504}));
+  EXPECT_FALSE(reduces_to_nothing(OpId::sum, {.kind = PadValue::Kind::kVaries}));
 }
 
 }  // namespace

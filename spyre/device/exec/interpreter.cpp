@@ -19,7 +19,7 @@ class Walker {
       if (const auto* execute = std::get_if<Execute>(&step.what)) {
         SPYRE_TRY(run(*execute));
       } else {
-        SPYRE_TRY(loop(std::get<Loop>(step.what)));
+        SPYRE_TRY(loop(std::get<ProgramLoop>(step.what)));
       }
     }
     return Status();
@@ -36,7 +36,7 @@ class Walker {
     return known;
   }
 
-  Status loop(const Loop& loop) {
+  Status loop(const ProgramLoop& loop) {
     SPYRE_ASSIGN_OR_RETURN(const int64_t lower, value(loop.lower));
     SPYRE_ASSIGN_OR_RETURN(const int64_t upper, value(loop.upper));
     SPYRE_ASSIGN_OR_RETURN(const int64_t step, value(loop.step));

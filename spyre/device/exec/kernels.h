@@ -15,7 +15,7 @@ struct Work {
   Fault& fault;
   WriteBuffer& writes;
 
-  const DeviceOp& op() const { return *bound.op; }
+  const ProgramOp& op() const { return *bound.op; }
   Operand input(int i, int core) const { return {bound, op().inputs[i], core, memory, fault}; }
   Sink output(int core) const { return {bound, core, memory, fault, writes}; }
 };
@@ -37,7 +37,7 @@ struct PointwiseRow {
   std::array<float, 3> k{};
   std::array<uint32_t, 3> whole_k{};  ///< the constants of the 32-bit integer ops
 };
-PointwiseRow pointwise_row(const DeviceOp& op);
+PointwiseRow pointwise_row(const ProgramOp& op);
 
 /// A reduction row: where a fold starts and how it takes in one more value. A mean's result is multiplied by
 /// `reduction_factor`, any other's by 1.
@@ -45,8 +45,8 @@ struct Reducer {
   float start = 0;
   float (*fold)(float acc, float x) = nullptr;
 };
-Reducer find_reducer(std::string_view op);
-float reduction_factor(const DeviceOp& op);
+Reducer find_reducer(OpId op);
+float reduction_factor(const ProgramOp& op);
 
 /// Dims of the op that the result has, and those it does not.
 struct DimRoles {

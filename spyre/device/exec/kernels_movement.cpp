@@ -23,7 +23,7 @@ bool exists_in(const Tensor& tensor, const Coordinate& g) {
 ///     sticks become one, groups of 8 alternate fp8todl16    the way back
 ///
 /// The other conversions keep positions; what order their sticks have is in the layouts (qfp8wt, qfp8mb).
-int64_t moved(std::string_view op, int64_t c) {
+int64_t moved(OpId op, int64_t c) {
   // c = block * 2 * half + high * half + ..., groups of `run` elements.
   const auto interleave = [&](int64_t half, int64_t run) {
     const int64_t block = c / (2 * half), high = c / half % 2, group = c / run % (half / run), e = c % run;
@@ -33,10 +33,10 @@ int64_t moved(std::string_view op, int64_t c) {
     const int64_t block = c / (2 * half), group = c % (2 * half) / (2 * run), high = c / run % 2, e = c % run;
     return block * 2 * half + high * half + group * run + e;
   };
-  if (op == "dl16tofp32") return widened_position(c);
-  if (op == "fp32todl16") return interleave(32, 4);
-  if (op == "fp8todl16") return separate(64, 8);
-  if (op == "qfp8ch") return interleave(64, 8);
+  if (op == OpId::dl16tofp32) return widened_position(c);
+  if (op == OpId::fp32todl16) return interleave(32, 4);
+  if (op == OpId::fp8todl16) return separate(64, 8);
+  if (op == OpId::qfp8ch) return interleave(64, 8);
   return c;
 }
 
@@ -74,14 +74,14 @@ void run_conversion(const Work& work) {
     dims.push_back(d);
   }
   const int stick_dim = work.bound.output().stick.back().dim;
-  const std::string_view name = work.op().info->name;
+  const OpId op = work.op().info->id;
   for (int core = 0; core < static_cast<int>(work.op().cores.size()); ++core) {
     Operand from = work.input(0, core);
     Sink to = work.output(core);
     Coordinate g{};
     for_each_point(work.bound.boxes[core], dims, g, work.fault, [&](const Coordinate& at) {
       Coordinate target = at;
-      target[stick_dim] = moved(name, at[stick_dim]);
+      target[stick_dim] = moved(op, at[stick_dim]);
       to.value(target, saturated_for(to.tensor().format, from.value(at)));
     });
   }

@@ -13,10 +13,10 @@ using Function = T (*)(T x, T y, T z, const T* k);
 
 /// The expression of a row, over T.
 template <typename T>
-Function<T> find_function(std::string_view op) {
+Function<T> find_function(OpId op) {
   using namespace formulas;  // NOLINT: rows name formulas unqualified
 #define SPYRE_POINTWISE(name, inputs, formats, constants, mask, meaning) \
-  if (op == #name) {                                                     \
+  if (op == OpId::name) {                                                \
     return [](T x, T y, T z, const T* k) -> T {                          \
       [[maybe_unused]] const T k0 = k[0], k1 = k[1], k2 = k[2];          \
       (void)x, (void)y, (void)z;                                         \
@@ -47,7 +47,7 @@ T read(const BoundOp& bound, Operand& operand, const Coordinate& g) {
 
 template <typename T>
 void run(const Work& work) {
-  const Function<T> function = find_function<T>(work.op().info->name);
+  const Function<T> function = find_function<T>(work.op().info->id);
   SPYRE_CHECK(function != nullptr, "a pointwise row without an expression");
   T k[3] = {};
   for (size_t i = 0; i < work.op().k.size() && i < 3; ++i) {
@@ -79,8 +79,8 @@ void run(const Work& work) {
 
 }  // namespace
 
-PointwiseRow pointwise_row(const DeviceOp& op) {
-  PointwiseRow row{.function = find_function<float>(op.info->name)};
+PointwiseRow pointwise_row(const ProgramOp& op) {
+  PointwiseRow row{.function = find_function<float>(op.info->id)};
   for (size_t i = 0; i < op.k.size() && i < 3; ++i) {
     row.k[i] = op.k[i];
     row.whole_k[i] = static_cast<uint32_t>(op.k[i]);

@@ -7,19 +7,19 @@
 
 namespace spyre::exec {
 
-Reducer find_reducer(std::string_view op) {
+Reducer find_reducer(OpId op) {
   using namespace formulas;  // NOLINT: rows name formulas unqualified
   using T = float;
 #define SPYRE_REDUCTION(name, formats, constants, variants, mask, first, meaning)         \
-  if (op == #name) {                                                                      \
+  if (op == OpId::name) {                                                                 \
     return {.start = first, .fold = [](float acc, float x) -> float { return meaning; }}; \
   }
 #include "spyre/ops/table.def"
   return {};
 }
 
-float reduction_factor(const DeviceOp& op) {
-  return op.info->name == "mean" ? op.k[0] : 1.0f;
+float reduction_factor(const ProgramOp& op) {
+  return op.info->id == OpId::mean ? op.k[0] : 1.0f;
 }
 
 namespace {
@@ -142,7 +142,7 @@ float masked_value(const BoundOp& bound, Operand& operand, const Coordinate& g) 
 }
 
 void run_reduction(const Work& work) {
-  const Reducer reducer = find_reducer(work.op().info->name);
+  const Reducer reducer = find_reducer(work.op().info->id);
   SPYRE_CHECK(reducer.fold != nullptr, "a reduction row without an expression");
   const DimRoles roles = roles_by_result(work.bound);
   const Lanes lanes = reduced_lanes(work.bound.input(0), roles);
@@ -273,9 +273,9 @@ void run_layernorm_norm(const Work& work) {
 }  // namespace
 
 void run_layernorm(const Work& work) {
-  if (work.op().info->name == "exx2") {
+  if (work.op().info->id == OpId::exx2) {
     run_exx2(work);
-  } else if (work.op().info->name == "layernormscale") {
+  } else if (work.op().info->id == OpId::layernormscale) {
     run_layernorm_scale(work);
   } else {
     run_layernorm_norm(work);

@@ -48,7 +48,7 @@ std::vector<std::pair<float, int64_t>> ranked_values(const BoundOp& bound, Opera
 void run_topk_result(const Work& work) {
   const BoundOp& bound = work.bound;
   const SearchRoles roles = search_roles(bound, bound.input(0), bound.output());
-  const bool wants_index = work.op().info->name == "topkindex";
+  const bool wants_index = work.op().info->id == OpId::topkindex;
   for (int core = 0; core < static_cast<int>(work.op().cores.size()); ++core) {
     Operand x = work.input(0, core);
     Sink sink = work.output(core);
@@ -96,7 +96,7 @@ void run_keep_by_index(const Work& work) {
 }  // namespace
 
 void run_topk(const Work& work) {
-  if (work.op().info->name == "keepbyindex") {
+  if (work.op().info->id == OpId::keepbyindex) {
     run_keep_by_index(work);
   } else {
     run_topk_result(work);

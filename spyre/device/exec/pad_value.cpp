@@ -37,7 +37,7 @@ PadValue join(const PadValue& a, const PadValue& b) {
   return {.kind = undefined ? PadValue::Kind::kUndefined : PadValue::Kind::kVaries};
 }
 
-PadValue pointwise_padding(const DeviceOp& op, std::span<const PadValue> inputs) {
+PadValue pointwise_padding(const ProgramOp& op, std::span<const PadValue> inputs) {
   const PointwiseRow row = pointwise_row(op);
   for (const PadValue& input : inputs) {
     if (input.kind == PadValue::Kind::kUndefined) {
@@ -63,17 +63,17 @@ PadValue pointwise_padding(const DeviceOp& op, std::span<const PadValue> inputs)
   return result;
 }
 
-bool reduces_to_nothing(std::string_view reduction, const PadValue& value) {
+bool reduces_to_nothing(OpId reduction, const PadValue& value) {
   if (value.kind != PadValue::Kind::kKnown) {
     return false;
   }
-  if (reduction == "max") {
+  if (reduction == OpId::max) {
     return value.value <= -kExtreme;
   }
-  if (reduction == "min") {
+  if (reduction == OpId::min) {
     return value.value >= kExtreme;
   }
-  return value.value == (reduction == "prod" ? 1.0f : 0.0f);
+  return value.value == (reduction == OpId::prod ? 1.0f : 0.0f);
 }
 
 }  // namespace spyre::exec

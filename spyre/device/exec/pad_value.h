@@ -34,9 +34,9 @@ PadValue join(const PadValue& a, const PadValue& b);
 
 /// What a pointwise op makes of its inputs' padding; `inputs` as the op has them, data counts as `kVaries`.
 /// An input that varies is tried with a few numbers: 0 / s is 0 whatever s is, 0 - m is not.
-PadValue pointwise_padding(const DeviceOp& op, std::span<const PadValue> inputs);
+PadValue pointwise_padding(const ProgramOp& op, std::span<const PadValue> inputs);
 
-/// Whether padding of this value leaves the result of a reduction (by row name, `sum`) as it is.
-bool reduces_to_nothing(std::string_view reduction, const PadValue& value);
+/// Whether padding of this value leaves the result of a reduction as it is.
+bool reduces_to_nothing(OpId reduction, const PadValue& value);
 
 }  // namespace spyre::exec

@@ -26,21 +26,21 @@ bool multiplies(const BoundOp& bound) {
   return family == OpFamily::kMatmul || family == OpFamily::kConv || family == OpFamily::kDepthwise;
 }
 
-/// The row whose neutral value decides whether padding matters; empty for ops that fold nothing.
-std::string_view folding_row(const BoundOp& bound) {
+/// The row whose neutral value decides whether padding matters; none for ops that fold nothing.
+std::optional<OpId> folding_row(const BoundOp& bound) {
   const OpInfo& info = *bound.op->info;
   switch (info.family) {
     case OpFamily::kReduction:
-      return info.name;
+      return info.id;
     case OpFamily::kTopK:
-      return info.name == "keepbyindex" ? "" : "max";
+      return info.id == OpId::keepbyindex ? std::nullopt : std::optional(OpId::max);
     case OpFamily::kQuantScale:
     case OpFamily::kPool:
-      return "sum";
+      return OpId::sum;
     case OpFamily::kLayerNorm:
-      return info.name == "exx2" ? "sum" : "";
+      return info.id == OpId::exx2 ? std::optional(OpId::sum) : std::nullopt;
     default:
-      return "";
+      return std::nullopt;
   }
 }
 
@@ -88,7 +88,7 @@ PadValue value_of_result(const BoundOp& bound, const std::vector<PadValue>& inpu
     case OpFamily::kShuffle:
       return first;
     case OpFamily::kReduction:
-      if (first.is(0) || info.name == "max" || info.name == "min") {
+      if (first.is(0) || info.id == OpId::max || info.id == OpId::min) {
         return first;
       }
       break;
@@ -108,7 +108,7 @@ PadValue value_of_result(const BoundOp& bound, const std::vector<PadValue>& inpu
 
 std::vector<PaddingLeak> padding_leaks(const BoundOp& bound, const std::vector<PaddedInput>& inputs) {
   std::vector<PaddingLeak> leaks;
-  const std::string_view row = folding_row(bound);
+  const std::optional<OpId> row = folding_row(bound);
   for (int d = 0; d < bound.dims(); ++d) {
     if (bound.output().present(d)) {
       continue;
@@ -119,12 +119,12 @@ std::vector<PaddingLeak> padding_leaks(const BoundOp& bound, const std::vector<P
       const bool padded = is_padded(bound, input, d);
       factors.push_back(padded ? input.padding : PadValue{.kind = PadValue::Kind::kVaries});
       const Mask* mask = mask_from(bound, d, std::min(input.logical[d], bound.limit[d] - 1));
-      if (row.empty() || (!padded && mask == nullptr)) {
+      if (!row || (!padded && mask == nullptr)) {
         continue;
       }
-      if (mask == nullptr && !reduces_to_nothing(row, input.padding)) {
+      if (mask == nullptr && !reduces_to_nothing(*row, input.padding)) {
         leaks.push_back({i, describe(bound, d, input)});
-      } else if (mask != nullptr && !reduces_to_nothing(row, {.value = mask->value})) {
+      } else if (mask != nullptr && !reduces_to_nothing(*row, {.value = mask->value})) {
         leaks.push_back({i, fmt::format("'{}' is masked with {}, which is not neutral",
                                         bound.op->dims[d].label, mask->value)});
       }

@@ -6,7 +6,7 @@ namespace spyre::exec {
 namespace {
 
 /// The part of a copy's box that both tensors have in memory.
-Box clipped(const DeviceOp& op, Box box) {
+Box clipped(const ProgramOp& op, Box box) {
   for (const Tensor& tensor : op.tensors) {
     for (const TensorDim& dim : tensor.dims) {
       if (tensor.residence == Residence::kHbm && dim.stride != 0 && !dim.indexed) {
@@ -76,7 +76,7 @@ PreparedOp::PreparedOp(BoundOp shape, const VectorKernels& kernels, const Machin
 
 /// Slices of different cores must be different ones, and each core must have a scratchpad of its own.
 bool PreparedOp::usable() const {
-  const DeviceOp& op = *bound_.op;
+  const ProgramOp& op = *bound_.op;
   const bool shuffles = op.info->family == OpFamily::kShuffle;  // its tensors say who holds what
   for (size_t a = 0; a < op.cores.size(); ++a) {
     for (size_t b = 0; b < a; ++b) {

@@ -246,10 +246,10 @@ void pointwise_tile(const PointwiseTile& given) {
 #include "spyre/ops/table.def"
 
 /// Rows with one 16-bit input are tables, see fast_pointwise.cpp.
-PointwiseKernel find_pointwise(std::string_view op, DataFormat format) {
+PointwiseKernel find_pointwise(OpId op, DataFormat format) {
   constexpr bool kFp16 = true, kFp32 = true, kInt32 = false;
 #define SPYRE_POINTWISE(name, inputs, formats, constants, mask, meaning)                          \
-  if (op == #name) {                                                                              \
+  if (op == OpId::name) {                                                                         \
     if constexpr (!(formats)) {                                                                   \
       return format == DataFormat::IEEE_INT32 || format == DataFormat::SENUINT32                  \
                  ? pointwise_tile<Int32, Row_##name<uint32_t>>                                    \
@@ -330,9 +330,9 @@ FoldKernels fold_kernels() {
       .fold = fold_sticks<Format, Fold>, .sort = sort_folded<Format>, .fold_lanes = fold_lanes<Format, Fold>};
 }
 
-FoldKernels find_fold(std::string_view op, DataFormat format) {
+FoldKernels find_fold(OpId op, DataFormat format) {
 #define SPYRE_REDUCTION(name, formats, constants, variants, mask, start, meaning)               \
-  if (op == #name) {                                                                            \
+  if (op == OpId::name) {                                                                       \
     if (format == DataFormat::SEN169_FP16) return fold_kernels<Sen169, Fold_##name>();          \
     return format == DataFormat::IEEE_FP32 ? fold_kernels<Fp32, Fold_##name>() : FoldKernels(); \
   }

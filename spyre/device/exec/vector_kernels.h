@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "spyre/arch/data_format.h"
+#include "spyre/ops/ops.h"
 
 /// The inner loops of the fast executor, compiled once for each instruction set.
 ///
@@ -62,8 +63,8 @@ struct VectorKernels {
   std::string_view name;  ///< Highway's name of the instruction set
 
   /// Kernels of a row; null where there is none for the format.
-  PointwiseKernel (*pointwise)(std::string_view op, DataFormat format);
-  FoldKernels (*fold)(std::string_view op, DataFormat format);
+  PointwiseKernel (*pointwise)(OpId op, DataFormat format);
+  FoldKernels (*fold)(OpId op, DataFormat format);
 
   /// SEN169 to fp32 and back, `n` a multiple of 64. Results that are NaN lose their sign.
   void (*widen)(const std::byte* from, float* to, int64_t n);

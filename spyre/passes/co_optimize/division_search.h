@@ -51,7 +51,7 @@ class DivisionSearch {
   std::vector<size_t> neighbours(size_t node) const;
 
   const lx::Analysis& analysis_;
-  const Graph& graph_;
+  const DeviceGraph& graph_;
   const lx::GraphAccess& access_;
   const CoOptimizeOptions& options_;
   bool exact_ = false;

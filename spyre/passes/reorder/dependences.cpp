@@ -12,14 +12,12 @@ struct Touched {
   bool input = false, mutation = false;  // of any graph input
 };
 
-std::vector<Touched> touched_by_node(const Graph& graph) {
+std::vector<Touched> touched_by_node(const DeviceGraph& graph) {
   const auto is_input = [&](BufferId id) { return graph.buffers[static_cast<size_t>(id)].is_input; };
   std::vector<Touched> all;
-  for (const Node& node : graph.nodes) {
-    Touched touched{.reads = {}, .writes = graph.owner(node.target)};
-    for (const Instruction& instruction : node.body) {
-      if (instruction.is_load()) touched.reads.insert(graph.owner(instruction.buffer));
-    }
+  for (const DeviceNode& node : graph.nodes) {
+    Touched touched{.reads = {}, .writes = graph.owner(node.op.output.buffer)};
+    for_each_read(node.op, [&](const Access& access) { touched.reads.insert(graph.owner(access.buffer)); });
     touched.mutation = is_input(touched.writes);
     touched.input = touched.mutation || std::any_of(touched.reads.begin(), touched.reads.end(), is_input);
     all.push_back(std::move(touched));
@@ -35,7 +33,7 @@ bool waits(const Touched& later, const Touched& earlier) {
 
 }  // namespace
 
-Dependences dependences_of(const Graph& graph) {
+Dependences dependences_of(const DeviceGraph& graph) {
   const std::vector<Touched> touched = touched_by_node(graph);
   Dependences dependences;
   dependences.before.resize(touched.size());

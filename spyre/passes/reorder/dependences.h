@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "spyre/graph/graph.h"
+#include "spyre/graph/device_graph.h"
 
 namespace spyre {
 
@@ -16,7 +16,7 @@ struct Dependences {
       after;  ///< by node: those it waits for, and those that wait for it
 };
 
-Dependences dependences_of(const Graph& graph);
+Dependences dependences_of(const DeviceGraph& graph);
 
 /// Whether an order, the nodes in the sequence they run, keeps all of them.
 bool keeps(const Dependences& dependences, const std::vector<size_t>& order);
