@@ -93,8 +93,11 @@ _WHERE_REFUSED = {
     aten.slice_scatter.default: _slice_scatter,
 }
 
-# Instead of a kernel of their own: the gradient of a weight is refused beside others in one graph.
-_STEP_BY_STEP = {aten.convolution_backward.default: decompositions.convolution_backward}
+# Instead of a kernel of their own: a weight's gradient, and a pool of float32, are refused beside others in one graph.
+_STEP_BY_STEP = {
+    aten.convolution_backward.default: decompositions.convolution_backward,
+    aten.max_pool2d_with_indices.default: decompositions.max_pool2d_with_indices,
+}
 
 # PyTorch takes these apart above autograd, and so do we; what is not for the card stays PyTorch's.
 _COMPOSITE_FORMS = {

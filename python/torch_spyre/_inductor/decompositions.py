@@ -233,6 +233,11 @@ def convolution_backward(
     return of_image, of_weight, of_bias
 
 
+def max_pool2d_with_indices(x, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False):
+    window = pools.Window(x, kernel_size, stride, padding, dilation, ceil_mode)
+    return pools.maximum(x, window) if _on_card(x) and pools.supported(x, window) else NotImplemented
+
+
 def max_pool2d_with_indices_backward(gradient, x, kernel_size, stride, padding, dilation, ceil_mode, indices):
     window = pools.Window(x, kernel_size, stride, padding, dilation, ceil_mode)
     if not _on_card(x) or not pools.supported(x, window):
