@@ -74,6 +74,13 @@ def _pad_words(x, pad, value=0):
     return torch.where(outside, torch.full((), value, dtype=x.dtype, device=x.device), aten.constant_pad_nd(x, pad, 0))
 
 
+def _flip(x, dims):
+    """Rows of 32-bit elements change places along the stick in kernels of their own."""
+    for dim in dims:
+        x = x.index_select(dim, x.shape[dim] - 1 - torch.arange(x.shape[dim], device=x.device))
+    return x if dims else x.clone()
+
+
 _FORMS = {
     aten.bincount.default: _bincount,
     aten._unique2.default: compaction.unique,
@@ -85,6 +92,7 @@ _FORMS = {
 _WHERE_REFUSED = {
     aten.constant_pad_nd.default: _pad_words,
     aten.convolution.default: decompositions.convolution,
+    aten.flip.default: _flip,
     aten.glu.default: _glu,
     aten.histc.default: _histc,
     aten.index.Tensor: eager_indexing.index,

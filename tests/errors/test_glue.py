@@ -119,6 +119,10 @@ STORAGES = [
         lambda: torch.empty(0, dtype=torch.int16, device=SPYRE).set_(storage_of(on_card(4)), 0, (4,), (1,)),
     ),
     (
+        "a Spyre storage that holds float16 cannot be read as uint8",
+        lambda: storage_of(on_card(4)).__setitem__(0, 3),
+    ),
+    (
         "a storage of another dtype cannot be overwritten",
         lambda: copied_bytes(on_card(64), on_card(32, dtype=torch.int32)),
     ),

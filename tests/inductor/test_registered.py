@@ -14,6 +14,16 @@ def half(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).half()
 
 
+def pointwise(like, inner_fn):
+    from torch._inductor import ir
+
+    box = ir.Pointwise.create(
+        device=like.get_device(), dtype=like.get_dtype(), inner_fn=inner_fn, ranges=list(like.get_size())
+    )
+    box.realize()
+    return box
+
+
 @pytest.fixture
 def library():
     library = torch.library.Library("spyre_test", "FRAGMENT")
@@ -30,14 +40,12 @@ def define(library, name):
 
 def test_a_lowering_of_ones_own(both, library):
     from torch._inductor.virtualized import ops
-    from torch_spyre._inductor.lowering import _pointwise
-
     operator = define(library, "doubled")
 
     @_inductor.register_spyre_lowering(operator)
     def doubled(x):
         load = x.make_loader()
-        return _pointwise(x, x.get_size(), lambda i: ops.add(load(i), load(i)))
+        return pointwise(x, lambda i: ops.add(load(i), load(i)))
 
     both.check(lambda x: operator(x) + 1, half(4, 96))
     assert "add v0 v0" in both.text
@@ -45,14 +53,12 @@ def test_a_lowering_of_ones_own(both, library):
 
 def test_a_lowering_may_use_an_operation_of_the_card(both, library):
     from torch._inductor.virtualized import ops
-    from torch_spyre._inductor.lowering import _pointwise
-
     operator = define(library, "sixfold")
 
     @_inductor.register_spyre_lowering(operator.default, name="silu")
     def sixfold(x):
         load = x.make_loader()
-        return _pointwise(x, x.get_size(), lambda i: ops.silu(load(i)))
+        return pointwise(x, lambda i: ops.silu(load(i)))
 
     found = torch.compile(lambda x: operator(x))(half(4, 96).to("spyre"))
     torch.testing.assert_close(found.cpu(), torch.nn.functional.silu(half(4, 96)), rtol=2e-2, atol=2e-2)
@@ -111,8 +117,6 @@ def test_a_decomposition_of_an_aten_operator_also_eager(monkeypatch):
 def test_kernels_in_the_cache_know_what_was_registered(library):
     """The second lowering of an operator must not get the kernel of the first."""
     from torch._inductor.virtualized import ops
-    from torch_spyre._inductor.lowering import _pointwise
-
     operator = define(library, "changed")
 
     def run():
@@ -122,14 +126,14 @@ def test_kernels_in_the_cache_know_what_was_registered(library):
     @_inductor.register_spyre_lowering(operator)
     def first(x):
         load = x.make_loader()
-        return _pointwise(x, x.get_size(), lambda i: ops.add(load(i), load(i)))
+        return pointwise(x, lambda i: ops.add(load(i), load(i)))
 
     two = run()
 
     @_inductor.register_spyre_lowering(operator)
     def second(x):
         load = x.make_loader()
-        return _pointwise(x, x.get_size(), lambda i: ops.mul(load(i), load(i)))
+        return pointwise(x, lambda i: ops.mul(load(i), load(i)))
 
     assert not torch.equal(run(), two)
 
