@@ -6,6 +6,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 
 @pytest.fixture(autouse=True)
@@ -104,3 +105,27 @@ def test_rows_that_are_masked_whole_are_as_on_the_cpu(dtype, keys, compiled):
         torch.testing.assert_close(found, expected, rtol=0, atol=1e-5 if dtype == torch.float32 else 1e-2, msg=name)
         if not name.startswith("min"):
             assert not found[:, :, 3].any(), name
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_gradients_of_gradients(groups):
+    """A penalty on gradients: it must not vanish, nor change the first ones."""
+    query, shared = torch.randn(1, 2 * groups, 8, 16), torch.randn(1, 2, 8, 16)
+
+    def second(device):
+        q, k = (t.to(device).requires_grad_() for t in (query, shared))
+        out = F.scaled_dot_product_attention(q, k, k, is_causal=True, enable_gqa=groups > 1)
+        first = torch.autograd.grad(out.square().sum(), (q, k), create_graph=True)
+        return first + torch.autograd.grad(sum(g.square().sum() for g in first), (q, k))
+
+    with sdpa_kernel(SDPBackend.MATH):  # of the others only the first gradient has a rule
+        expected = second("cpu")
+    for found, wanted in zip(second("spyre"), expected, strict=True):
+        torch.testing.assert_close(found.detach().cpu(), wanted.detach(), rtol=1e-3, atol=1e-3)
+
+
+def test_gradients_of_gradients_with_a_mask_are_refused():
+    q = torch.randn(1, 2, 8, 16).to("spyre").requires_grad_()
+    out = F.scaled_dot_product_attention(q, q, q, torch.ones(8, 8, dtype=torch.bool).to("spyre"))
+    with pytest.raises(NotImplementedError, match="gradients of gradients of attention with a mask"):
+        torch.autograd.grad(out.sum(), q, create_graph=True)

@@ -75,12 +75,31 @@ _define(
 )
 
 
+def _differentiable_gradients(ctx, gradient):
+    """Gradients that are themselves differentiated (``create_graph=True``): of PyTorch's own steps, taken again."""
+    if ctx.saved_tensors[3] is not None:
+        raise NotImplementedError(
+            "gradients of gradients of attention with a mask are not computed on the card"
+            "\n  try  torch.ops.aten._scaled_dot_product_attention_math, which takes the same arguments"
+        )
+    # Views: key and value may be one tensor, whose two gradients are asked for apart.
+    given = [None if t is None else t.view_as(t) for t in ctx.saved_tensors]
+    is_causal, scale = ctx.options
+    wanted = [i for i in range(len(given)) if ctx.needs_input_grad[i]]
+    out, _ = torch.ops.aten._scaled_dot_product_attention_math(*given, 0.0, is_causal, scale=scale, enable_gqa=True)
+    found = torch.autograd.grad(out, [given[i] for i in wanted], gradient, create_graph=True)
+    gradients = dict(zip(wanted, found, strict=True))
+    return *(gradients.get(i) for i in range(len(given))), None, None
+
+
 def _attention_setup(ctx, inputs, output):
     ctx.save_for_backward(*inputs[:4])
     ctx.options = inputs[4:]
 
 
 def _attention_backward(ctx, gradient):
+    if torch.is_grad_enabled():
+        return _differentiable_gradients(ctx, gradient)
     args = (gradient, *ctx.saved_tensors, *ctx.options)
     of_mask = torch.ops.spyre.attention_mask_backward(*args) if ctx.needs_input_grad[3] else None
     return *torch.ops.spyre.attention_backward(*args), of_mask, None, None
