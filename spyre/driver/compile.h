@@ -8,10 +8,10 @@
 #include "spyre/codegen/superdsc/bundle.h"
 #include "spyre/driver/pass_log.h"
 #include "spyre/graph/device_graph.h"
-#include "spyre/passes/co_optimize.h"
-#include "spyre/passes/plan_scratchpad.h"
-#include "spyre/passes/refused_hint.h"
-#include "spyre/passes/reorder_nodes.h"
+#include "spyre/passes/bundle/reorder_nodes.h"
+#include "spyre/passes/divide/co_optimize.h"
+#include "spyre/passes/divide/refused_hint.h"
+#include "spyre/passes/plan/plan_scratchpad.h"
 
 /// The compiler: a graph in, the artifacts of one kernel out.
 namespace spyre {

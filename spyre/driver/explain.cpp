@@ -5,7 +5,7 @@
 #include "spyre/base/json.h"
 #include "spyre/lx/compulsory.h"
 #include "spyre/lx/plan_cost.h"
-#include "spyre/passes/cut_bundles.h"
+#include "spyre/passes/bundle/cut_bundles.h"
 
 namespace spyre {
 namespace {

@@ -8,11 +8,11 @@
 #include "spyre/graph/device_graph.h"
 #include "spyre/lx/planner.h"
 #include "spyre/lx/test_programs.h"
-#include "spyre/passes/assign_layouts.h"
-#include "spyre/passes/cut_loops.h"
-#include "spyre/passes/divide_work.h"
-#include "spyre/passes/eliminate_dead_code.h"
-#include "spyre/passes/select_ops.h"
+#include "spyre/passes/divide/divide_work.h"
+#include "spyre/passes/layout/assign_layouts.h"
+#include "spyre/passes/layout/cut_loops.h"
+#include "spyre/passes/select/eliminate_dead_code.h"
+#include "spyre/passes/select/select_ops.h"
 
 /// Graphs as they are when scratchpad planning starts.
 namespace spyre::test {

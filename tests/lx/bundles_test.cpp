@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "spyre/base/json.h"
-#include "spyre/passes/cut_bundles.h"
+#include "spyre/passes/bundle/cut_bundles.h"
 #include "tests/lx/card_run.h"
 
 // A graph in one bundle, in many, on a card of one's own or on a shared one that wipes LX between bundles.
