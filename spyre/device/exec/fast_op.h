@@ -70,6 +70,7 @@ std::vector<Unit> units_of(const FastShape& shape);
 std::unique_ptr<FastKernel> plan_pointwise(const FastShape& shape);
 std::unique_ptr<FastKernel> plan_reduction(const FastShape& shape);
 std::unique_ptr<FastKernel> plan_matmul(const FastShape& shape);
+std::unique_ptr<FastKernel> plan_conversion(const FastShape& shape);
 std::unique_ptr<FastKernel> plan_copy(const FastShape& shape);
 std::unique_ptr<FastKernel> plan_shuffle(const FastShape& shape);
 

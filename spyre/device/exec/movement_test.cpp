@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <random>
 
 #include "spyre/device/exec/op_case.h"
 
@@ -376,6 +378,38 @@ TEST(Conversion, IntegersTruncateAndSaturate) {
   back.fill(0, [](const Point& g) { return static_cast<float>(g.at("out") - 16); });
   back.run();
   back.expect([](const Point& g) { return static_cast<float>(g.at("out") - 16); });
+}
+
+/// Any bits at all: NaN of both signs, infinities, subnormals, what rounds up and what rounds down.
+TEST(Conversion, FastCodeTreatsAnyBitsAsTheInterpreterDoes) {
+  constexpr int64_t kRows = 4, kColumns = 16384;
+  const struct {
+    const char* name;
+    DataFormat from, to;
+  } conversions[] = {{"dl16tofp32", kFp16, kFp32},
+                     {"fp32todl16", kFp32, kFp16},
+                     {"fp32toint32", kFp32, DataFormat::IEEE_INT32},
+                     {"int32tofp32", DataFormat::IEEE_INT32, kFp32},
+                     {"qfp8ch", kFp16, kFp8},
+                     {"fp8todl16", kFp8, kFp16}};
+  for (const auto& [name, from, to] : conversions) {
+    for (const VectorKernels& kernels : vector_kernels()) {
+      SCOPED_TRACE(fmt::format("{} on {}", name, kernels.name));
+      OpCase c(conversion(name, from, to, 2, kColumns));
+      std::mt19937 bits(7);
+      const int64_t bytes = kRows * kColumns * bits_of(from) / 8;
+      for (int64_t at = 0; at < bytes; at += 4) {
+        // Every code of 16 bits once; after them, and of 32 bits, any.
+        const uint32_t code = bits_of(from) == 16 && at < 131072 ? (at / 2) | (at / 2 + 1) << 16 : bits();
+        std::memcpy(c.memory().hbm().data() + at, &code, 4);
+      }
+      const auto program = read_program({{"sdsc_0.json", write_sdsc(c.op()).dump()}});
+      ASSERT_TRUE(program.ok()) << program.error().to_string();
+      PathCounts paths;
+      ASSERT_TRUE(run_both(program.value(), {}, c.memory(), {}, &paths, kernels).ok());
+      EXPECT_EQ(paths.fast, 1);
+    }
+  }
 }
 
 // ---- relayout

@@ -26,6 +26,8 @@ std::unique_ptr<FastKernel> plan(const FastShape& shape) {
       return plan_reduction(shape);
     case OpFamily::kMatmul:
       return plan_matmul(shape);
+    case OpFamily::kConversion:
+      return plan_conversion(shape);
     case OpFamily::kCopy:
       return plan_copy(shape);
     case OpFamily::kShuffle:
