@@ -1,5 +1,7 @@
 #include "spyre/device/exec/executor.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "spyre/device/exec/core_chain.h"
@@ -51,6 +53,11 @@ class Runner {
     SPYRE_TRY(check_points(prepared.bound(), options_.max_points));
     const bool fast = bind_starts(program_.ops[index], symbols) &&
                       prepared.find_places(starts_, memory_, scratchpads_, places_);
+    if (!fast && !options_.may_interpret) {
+      return unsupported(fmt::format("the fast executor has no code for this execute of {}",
+                                     program_.ops[index].info->name))
+          .try_instead("SPYRE_EXECUTOR=fast, which leaves it to the interpreter");
+    }
     if (fast) {
       run_fast(prepared);
     } else {
@@ -67,6 +74,9 @@ class Runner {
     }
     if (options_.paths != nullptr) {
       ++(fast ? options_.paths->fast : options_.paths->interpreted);
+      if (!fast) {
+        ++options_.paths->interpreted_ops[std::string(program_.ops[index].info->name)];
+      }
     }
     if (options_.count) {
       counts_.ops[index].add(prepared.counts());
