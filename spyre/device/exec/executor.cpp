@@ -51,8 +51,12 @@ class Runner {
  private:
   Status run(int index, const PreparedOp& prepared, const SymbolValues& symbols, int64_t instruction) {
     SPYRE_TRY(check_points(prepared.bound(), options_.max_points));
-    const bool fast = bind_starts(program_.ops[index], symbols) &&
-                      prepared.find_places(starts_, memory_, scratchpads_, places_);
+    bool fast = bind_starts(program_.ops[index], symbols) &&
+                prepared.find_places(starts_, memory_, scratchpads_, places_);
+    if (fast && prepared.data_dependent()) {
+      chain_.run();  // what it looks at may still be waiting there
+      fast = prepared.ready(places_);
+    }
     if (!fast && !options_.may_interpret) {
       return unsupported(fmt::format("the fast executor has no code for this execute of {}",
                                      program_.ops[index].info->name))

@@ -193,6 +193,54 @@ TEST(Gather, AnIndexOfTwoDimsPicksOneRowPerPair) {
   c.expect([&](const Point& g) { return sample({{"mb", index(g)}, {"out", g.at("out")}}); });
 }
 
+TEST(Gather, HasFastCodeForRowsAndPages) {
+  for (const int64_t splits : {1, 2}) {
+    OpCase c(gather(splits));
+    for (int64_t i = 0; i < 32 * splits; ++i) {
+      c.memory().put_bits(c.op().tensors[0].base, i, kIndex, static_cast<uint32_t>(i % 10));
+    }
+    const auto program = read_program({{"sdsc_0.json", write_sdsc(c.op()).dump()}});
+    ASSERT_TRUE(program.ok()) << program.error().to_string();
+    PathCounts paths;
+    ASSERT_TRUE(run_both(program.value(), {}, c.memory(), {}, &paths).ok());
+    EXPECT_EQ(paths.fast, 1);
+  }
+}
+
+TEST(Gather, WaitsForAnIndexThatIsStillToBeComputed) {
+  // The index comes from a core's LX by an op that may wait until its core has more to do.
+  OpSpec gathers = gather(1);
+  gathers.tensors[0].base = 1024;
+  gathers.tensors[1].base = 2048;
+  gathers.tensors[2].base = 8192;
+  const OpSpec copies{
+      .function = "identity",
+      .dims = {{"mb", 1}, {"out", 32}},
+      .tensors = {{.order = {"mb", "out"}, .stick_sizes = {32}, .format = kIndex, .lx = true},
+                  {.order = {"mb", "out"}, .stick_sizes = {32}, .format = kIndex, .base = 1024}}};
+  const std::string bundle =
+      "func.func @b() {\n"
+      "sdscbundle.sdsc_execute () {sdsc_filename=\"sdsc_0.json\", \"symbol_ids\"=[]}\n"
+      "sdscbundle.sdsc_execute () {sdsc_filename=\"sdsc_1.json\", \"symbol_ids\"=[]}\n"
+      "return }";
+  const auto program = read_program({{"bundle.mlir", bundle},
+                                     {"sdsc_0.json", write_sdsc(copies).dump()},
+                                     {"sdsc_1.json", write_sdsc(gathers).dump()}});
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  TestMemory memory(8192 + 32 * 256);
+  for (int64_t i = 0; i < 32; ++i) {
+    const auto row = static_cast<uint32_t>(9 - i % 10);
+    std::memcpy(memory.lx(0).data() + i * 4, &row, 4);
+    memory.put_bits(1024, i, kIndex, 1000);  // no row of the table
+  }
+  for (int64_t i = 0; i < 10 * 128; ++i) {
+    memory.put(2048, i, kFp16, static_cast<float>(i % 64));
+  }
+  PathCounts paths;
+  ASSERT_TRUE(run_both(program.value(), {}, memory, {}, &paths).ok());
+  EXPECT_EQ(paths.fast, 2);
+}
+
 TEST(Gather, FaultsOnAnIndexPastTheTable) {
   OpCase c(gather(1));
   for (int64_t i = 0; i < 32; ++i) {
