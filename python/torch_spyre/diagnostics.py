@@ -8,8 +8,8 @@ from torch_spyre import _C
 
 
 def metrics() -> dict:
-    """Exact counters of this process: allocations, transfers, bytes, stream work, CPU fallbacks, and which operations the
-    emulator ran element by element."""
+    """Exact counters of this process: allocations, transfers, bytes, stream work, CPU fallbacks, and which operations
+    the emulator ran element by element."""
     return {**_C.metrics(), "fallbacks": _C.fallback_counts(), "interpreted_ops": _C.interpreted_ops()}
 
 
