@@ -264,6 +264,7 @@ void bind_device(py::module& module) {
       py::arg("mode"));
   module.def("fallback_counts", &counts_by_name);
   module.def("metrics", &metrics_snapshot);
+  module.def("interpreted_ops", &interpreted_ops);
   module.def("reset_metrics", [] {
     reset_metrics();
     reset_fallback_counts();

@@ -8,8 +8,9 @@ from torch_spyre import _C
 
 
 def metrics() -> dict:
-    """Exact counters of this process: allocations, transfers, bytes, stream work, CPU fallbacks."""
-    return {**_C.metrics(), "fallbacks": _C.fallback_counts()}
+    """Exact counters of this process: allocations, transfers, bytes, stream work, CPU fallbacks, and which operations
+    the emulator ran element by element."""
+    return {**_C.metrics(), "fallbacks": _C.fallback_counts(), "interpreted_ops": _C.interpreted_ops()}
 
 
 def metrics_report() -> str:
@@ -21,6 +22,7 @@ def metrics_report() -> str:
     for name, entry in sorted(fallbacks.items(), key=lambda item: -item[1]["calls"]):
         lines.append(f"    {name:<38}{entry['calls']:>10,} calls {entry['bytes']:>14,} bytes")
         lines.extend(f"      {calls:>10,} x {reason}" for reason, calls in entry["reasons"].items())
+    lines.extend(f"  interpreted: {op:<35}{n:>10,} executes" for op, n in _C.interpreted_ops().items())
     return "\n".join(lines)
 
 

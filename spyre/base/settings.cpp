@@ -157,10 +157,13 @@ const std::vector<Setting>& table() {
       {.name = "SPYRE_EXECUTOR",
        .type = kChoice,
        .fallback = std::string("fast"),
-       .choices = {"fast", "interpreter"},
+       .choices = {"fast", "fast-only", "interpreter"},
        .layer = "runtime",
-       .meaning =
-           "Who computes on the emulated card: the fast executor, or the interpreter that defines it."},
+       .meaning = "Who computes on the emulated card: the fast executor, which leaves what it has no code "
+                  "for to the "
+                  "interpreter (counted as `interpreted_executes`), the same with an error instead, or the "
+                  "interpreter "
+                  "that defines it."},
       {.name = "SPYRE_INDUCTOR_IGNORE_HINTS",
        .type = kBool,
        .fallback = false,

@@ -46,6 +46,8 @@ Result<exec::RunCounts> execute_on(ProgramMemory::Scratchpads lx, const ExecuteR
   ProgramMemory memory(request.memory, std::move(lx));
   exec::RunOptions options;
   options.machine = &request.program->machine();
+  options.paths = request.paths;
+  options.may_interpret = request.options.executor != Executor::kFastOnly;
   const LoadedProgram& program = *request.program;
   if (request.options.check) SPYRE_TRY(check_before_run(request, options));
   SPYRE_ASSIGN_OR_RETURN(exec::RunCounts counts,

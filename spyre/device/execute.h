@@ -38,9 +38,10 @@ class LoadedProgram {
 
 using LoadedProgramRef = std::shared_ptr<const LoadedProgram>;
 
-/// Who computes. Both give the same bytes and the same counts.
+/// Who computes. All give the same bytes and the same counts.
 enum class Executor {
-  kFast,         ///< whole rows at a time, on all host threads
+  kFast,      ///< whole rows at a time, on all host threads; the interpreter where there is no code for that
+  kFastOnly,  ///< the same, kUnsupported where there is none
   kInterpreter,  ///< one element at a time, straight from the definitions; the judge
 };
 
@@ -61,7 +62,8 @@ struct ExecuteRequest {
   ExecuteOptions options;
   /// What the checker knows from earlier programs of the same launch; none: there is only this one.
   exec::Checker* checker = nullptr;
-  bool last = true;  ///< program of its launch
+  bool last = true;                   ///< program of its launch
+  exec::PathCounts* paths = nullptr;  ///< where the fast executor says how executes ran
 };
 
 /// Runs it on the given scratchpads. kDeviceFault with core, address and instruction when the

@@ -55,12 +55,14 @@ Result<exec::RunCounts> Card::run(CoreTurn& turn, const LoadedProgram& program,
   if (execution_.check && !turn.checker_) {
     turn.checker_.emplace(machine());
   }
+  exec::PathCounts paths;
   ExecuteRequest request{.program = &program,
                          .values = {.parameters = std::move(parameters), .pool_base = 0},
                          .memory = std::move(memory),
                          .options = execution_,
                          .checker = turn.checker_ ? &*turn.checker_ : nullptr,
-                         .last = end.last};
+                         .last = end.last,
+                         .paths = &paths};
   std::optional<Memory::Access> pool;
   if (const Bytes needed(program.program().pool_bytes); needed > Bytes(0)) {
     if (pool_ == nullptr || pool_->requested() < needed) {
@@ -75,6 +77,9 @@ Result<exec::RunCounts> Card::run(CoreTurn& turn, const LoadedProgram& program,
   }
   Result<exec::RunCounts> counts = device_->execute(request);
   pool.reset();
+  for (const auto& [op, executes] : paths.interpreted_ops) {
+    count_interpreted(op, executes);
+  }
   if (!end.non_terminal || !keeps_non_terminal_) {
     turn.finish();
   }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <mutex>
 
 namespace spyre {
 namespace {
@@ -11,6 +12,17 @@ std::array<std::atomic<int64_t>, kMetrics> counters;
 
 std::atomic<int64_t>& counter(Metric metric) {
   return counters[static_cast<size_t>(metric)];
+}
+
+/// Slow executes are rare, so their names may take a lock.
+struct InterpretedOps {
+  std::mutex mutex;
+  std::map<std::string, int64_t> executes;
+};
+
+InterpretedOps& interpreted() {
+  static auto* ops = new InterpretedOps;  // never destroyed: streams may end after statics do
+  return *ops;
 }
 
 }  // namespace
@@ -55,6 +67,8 @@ std::string_view to_string(Metric metric) {
       return "macs";
     case Metric::kVectorElements:
       return "vector_elements";
+    case Metric::kInterpretedExecutes:
+      return "interpreted_executes";
     case Metric::kProgramCacheHits:
       return "program_cache_hits";
     case Metric::kProgramCacheMisses:
@@ -85,6 +99,17 @@ void count(Metric metric, int64_t amount) {
   counter(metric).fetch_add(amount, std::memory_order_relaxed);
 }
 
+void count_interpreted(std::string_view op, int64_t executes) {
+  count(Metric::kInterpretedExecutes, executes);
+  const std::lock_guard lock(interpreted().mutex);
+  interpreted().executes[std::string(op)] += executes;
+}
+
+std::map<std::string, int64_t> interpreted_ops() {
+  const std::lock_guard lock(interpreted().mutex);
+  return interpreted().executes;
+}
+
 int64_t metric(Metric metric) {
   return counter(metric).load(std::memory_order_relaxed);
 }
@@ -102,6 +127,8 @@ void reset_metrics() {
   for (auto& each : counters) {
     each.store(0, std::memory_order_relaxed);
   }
+  const std::lock_guard lock(interpreted().mutex);
+  interpreted().executes.clear();
 }
 
 }  // namespace spyre

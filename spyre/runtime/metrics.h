@@ -29,7 +29,8 @@ enum class Metric {
   kRingBytes,          ///< `ring_bytes`: sent from core to core
   kMacs,               ///< `macs`: multiply-adds of the matrix unit
   kVectorElements,     ///< `vector_elements`: elements of the vector unit
-  kProgramCacheHits,   ///< `program_cache_hits`: images that were decoded before
+  kInterpretedExecutes,  ///< `interpreted_executes`: those that the fast executor had no code for, and that ran slowly
+  kProgramCacheHits,    ///< `program_cache_hits`: images that were decoded before
   kProgramCacheMisses,  ///< `program_cache_misses`: images that had to be decoded
   kEagerCacheHits,      ///< `eager_cache_hits`: eager calls whose kernel was there
   kEagerCacheMisses,    ///< `eager_cache_misses`: eager calls that had to be compiled, or refused, first
@@ -46,6 +47,11 @@ std::string_view to_string(Metric metric);
 
 /// Adds to a counter. Wait-free; any thread.
 void count(Metric metric, int64_t amount = 1);
+
+/// Counts executes that the interpreter ran for the fast executor, by the name of their op function.
+void count_interpreted(std::string_view op, int64_t executes);
+/// Those of this process, by op function; their sum is `interpreted_executes`.
+std::map<std::string, int64_t> interpreted_ops();
 
 int64_t metric(Metric metric);
 

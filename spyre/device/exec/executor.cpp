@@ -1,5 +1,7 @@
 #include "spyre/device/exec/executor.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "spyre/device/exec/core_chain.h"
@@ -49,8 +51,17 @@ class Runner {
  private:
   Status run(int index, const PreparedOp& prepared, const SymbolValues& symbols, int64_t instruction) {
     SPYRE_TRY(check_points(prepared.bound(), options_.max_points));
-    const bool fast = bind_starts(program_.ops[index], symbols) &&
-                      prepared.find_places(starts_, memory_, scratchpads_, places_);
+    bool fast = bind_starts(program_.ops[index], symbols) &&
+                prepared.find_places(starts_, memory_, scratchpads_, places_);
+    if (fast && prepared.data_dependent()) {
+      chain_.run();  // what it looks at may still be waiting there
+      fast = prepared.ready(places_);
+    }
+    if (!fast && !options_.may_interpret) {
+      return unsupported(fmt::format("the fast executor has no code for this execute of {}",
+                                     program_.ops[index].info->name))
+          .try_instead("SPYRE_EXECUTOR=fast, which leaves it to the interpreter");
+    }
     if (fast) {
       run_fast(prepared);
     } else {
@@ -67,6 +78,9 @@ class Runner {
     }
     if (options_.paths != nullptr) {
       ++(fast ? options_.paths->fast : options_.paths->interpreted);
+      if (!fast) {
+        ++options_.paths->interpreted_ops[std::string(program_.ops[index].info->name)];
+      }
     }
     if (options_.count) {
       counts_.ops[index].add(prepared.counts());

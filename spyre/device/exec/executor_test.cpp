@@ -141,6 +141,28 @@ TEST(FastExecutor, LeavesMemoryThatOnlyCopiesToTheInterpreter) {
   EXPECT_EQ(memory.hbm(), expected.hbm());
 }
 
+TEST(FastExecutor, CountsWhatItLeavesToTheInterpreterAndMayRefuseIt) {
+  // Sticks of two rows: no fast code knows them.
+  const OpSpec op{.function = "qfp8wt",
+                  .dims = {{"mb", 4}, {"out", 128, 2}},
+                  .tensors = {{.order = {"mb", "out"}},
+                              {.order = {"mb", "out"},
+                               .stick = {"mb", "out"},
+                               .stick_sizes = {2, 64},
+                               .format = DataFormat::SEN143_FP8,
+                               .base = 1024}}};
+  ArtifactMaker maker(4);
+  TestMemory memory = filled_memory(maker, op, 2048, 128);
+  PathCounts paths;
+  ASSERT_TRUE(execute(read(op), {}, memory, {.paths = &paths}).ok());
+  EXPECT_EQ(paths.interpreted, 1);
+  EXPECT_EQ(paths.interpreted_ops, (std::map<std::string, int64_t>{{"qfp8wt", 1}}));
+  const Result<RunCounts> refused = execute(read(op), {}, memory, {.may_interpret = false});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::kUnsupported);
+  EXPECT_THAT(refused.error().message, HasSubstr("no code for this execute of qfp8wt"));
+}
+
 TEST(FastExecutor, WritesNothingWhenAnInputReachesPastMemory) {
   OpSpec op = small_add();
   op.tensors[1].base = 1024;  // its last stick, 0x580, is missing

@@ -10,8 +10,14 @@ bool FastShape::all_in_hbm() const {
 }
 
 std::byte* Unit::base(const FastShape& shape, const Places& places, int tensor) const {
-  return core >= 0 ? places.at(tensor, core)
-                   : places.origin[tensor] + shape.geometry[tensor].offset(box.lower, shape.dims());
+  if (core >= 0) {
+    return places.at(tensor, core);
+  }
+  Coordinate lower = box.lower;
+  if (const int gathered = shape.geometry[tensor].gathered; gathered >= 0) {
+    lower[gathered] = 0;
+  }
+  return places.origin[tensor] + shape.geometry[tensor].offset(lower, shape.dims());
 }
 
 std::vector<Unit> units_of(const FastShape& shape) {

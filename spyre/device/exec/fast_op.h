@@ -31,6 +31,9 @@ class FastKernel {
   virtual ~FastKernel() = default;
   /// Writes every result. Inputs and output overlap only where `elementwise` allows it.
   virtual void run(const Places& places) const = 0;
+  /// Whether the code assumes something of values, and if these keep it. Where not, the interpreter runs the execute.
+  virtual bool data_dependent() const { return false; }
+  virtual bool ready(const Places& /*places*/) const { return true; }
   /// An output may lie exactly on an input of the same layout.
   virtual bool elementwise() const { return false; }
   /// Each core reads and writes its own slices alone, so that cores may run one by one.
@@ -70,7 +73,9 @@ std::vector<Unit> units_of(const FastShape& shape);
 std::unique_ptr<FastKernel> plan_pointwise(const FastShape& shape);
 std::unique_ptr<FastKernel> plan_reduction(const FastShape& shape);
 std::unique_ptr<FastKernel> plan_matmul(const FastShape& shape);
+std::unique_ptr<FastKernel> plan_conversion(const FastShape& shape);
 std::unique_ptr<FastKernel> plan_copy(const FastShape& shape);
+std::unique_ptr<FastKernel> plan_gather(const FastShape& shape);
 std::unique_ptr<FastKernel> plan_shuffle(const FastShape& shape);
 
 }  // namespace spyre::exec

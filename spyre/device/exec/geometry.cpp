@@ -5,10 +5,11 @@
 namespace spyre::exec {
 namespace {
 
-bool is_plain_stick(const Tensor& tensor) {
-  const auto odd = [](const TensorDim& d) { return d.window || d.indexed || d.index_outer; };
-  return tensor.stick.size() == 1 && tensor.lane_of.empty() && !tensor.through && !tensor.is_index &&
-         std::none_of(tensor.dims.begin(), tensor.dims.end(), odd) &&
+/// One stick dim in standard order, and coordinates that are the op's own, but for one that an index may give.
+bool is_simple(const Tensor& tensor) {
+  return tensor.stick.size() == 1 && tensor.lane_of.empty() &&
+         std::none_of(tensor.dims.begin(), tensor.dims.end(),
+                      [](const TensorDim& d) { return d.window.has_value(); }) &&
          tensor.stick[0].size * bits_of(tensor.format) / 8 == kStickBytes.count();
 }
 
@@ -40,25 +41,32 @@ bool Geometry::same_places(const Geometry& other) const {
 
 Geometry geometry_of(const Tensor& tensor, int dims) {
   Geometry g;
-  g.plain = is_plain_stick(tensor);
   g.format = tensor.format;
   g.residence = tensor.residence;
   g.element = bits_of(tensor.format) / 8;
   g.per_step.fill(1);
-  if (!g.plain) {
+  if (!is_simple(tensor)) {
     return g;
   }
   g.stick_dim = tensor.stick[0].dim;
   g.lanes = tensor.stick[0].size;
   for (const TensorDim& d : tensor.dims) {
-    if (d.dim < dims && d.scale > 0) {
+    if (d.dim < dims && d.scale > 0 && !d.index_outer) {
       g.present[d.dim] = true;
       g.step[d.dim] = d.stride * g.element;
       g.per_step[d.dim] = d.per_stick;
     }
+    if (tensor.through && d.indexed) {
+      g.gathered = d.dim;
+      g.index_tensor = tensor.through->index_tensor;
+      g.page = tensor.through->page;
+      g.rows = d.gap_declared ? d.extent * d.per_stick / g.page : 0;
+    }
   }
   g.lane = g.present[g.stick_dim] ? g.element : 0;
-  g.plain = g.present[g.stick_dim] ? g.per_step[g.stick_dim] == g.lanes : true;
+  const bool whole_sticks = !g.present[g.stick_dim] || g.per_step[g.stick_dim] == g.lanes;
+  g.plain = whole_sticks && !tensor.through;
+  g.gathered = whole_sticks ? g.gathered : -1;
   return g;
 }
 

@@ -13,7 +13,8 @@ namespace spyre::exec {
 ///
 ///     sum over dims  c(d) div per_step(d) * step(d)   +   c(stick) mod lanes * lane       bytes
 ///
-/// away, and dims that the tensor lacks have distance 0. Other tensors are left to the interpreter.
+/// away, and dims that the tensor lacks have distance 0. The table of a gather is the same but for one dim, whose coordinate
+/// an index tensor gives. Other tensors are left to the interpreter.
 struct Geometry {
   bool plain = false;
   DataFormat format = DataFormat::INVALID;
@@ -25,6 +26,11 @@ struct Geometry {
   std::array<int64_t, kMaxDims> step{};
   std::array<int64_t, kMaxDims> per_step{};
   std::array<bool, kMaxDims> present{};
+  // Of the value tensor of a gather or scatter, which is never plain:
+  int gathered = -1;      ///< the dim whose coordinate is `index * page + g mod page`; else -1
+  int index_tensor = -1;  ///< where the index is
+  int64_t page = 1;
+  int64_t rows = 0;  ///< pages of the table; 0 where the artifact does not say
 
   /// Bytes from the start to a coordinate whose stick dim is at a stick boundary.
   int64_t offset(const Coordinate& c, int dims) const;

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
+#include <string>
 
 #include "spyre/arch/machine.h"
 #include "spyre/device/exec/card_memory.h"
@@ -41,6 +43,7 @@ struct LaunchValues {
 /// How many executes the fast executor ran itself, and how many it left to the interpreter.
 struct PathCounts {
   int64_t fast = 0, interpreted = 0;
+  std::map<std::string, int64_t> interpreted_ops;  ///< those, by the name of their op function
 };
 
 struct RunOptions {
@@ -54,6 +57,8 @@ struct RunOptions {
   bool count = true;
   /// Where to add up how executes ran, if anyone asks. The interpreter leaves it alone.
   PathCounts* paths = nullptr;
+  /// False: an execute that the fast executor would leave to the interpreter is refused (kUnsupported).
+  bool may_interpret = true;
 };
 
 /// Runs a program to its end.

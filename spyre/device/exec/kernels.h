@@ -60,6 +60,18 @@ constexpr int64_t widened_position(int64_t c) {
   return c / 64 * 64 + c / 4 % 2 * 32 + c % 64 / 8 * 4 + c % 4;
 }
 
+/// Where a conversion puts the element at position `c` along the stick dim. Elements move in groups of 4 or 8:
+///
+///     dl16tofp32   64p + 8g + 4s + e    ->  64p + 32s + 4g + e      one stick becomes two
+///     fp32todl16   the way back
+///     qfp8ch       128t + 64h + 8g + e  ->  128t + 16g + 8h + e     two sticks become one
+///     fp8todl16    the way back
+///
+/// The other conversions keep positions; what order their sticks have is in the layouts (qfp8wt, qfp8mb).
+int64_t converted_position(OpId op, int64_t c);
+/// What a conversion stores. Into fp8 it saturates: a finite value beyond the range becomes the largest one, not NaN.
+uint32_t converted_code(DataFormat format, float value);
+
 /// The value of an input at a point, masks applied.
 float masked_value(const BoundOp& bound, Operand& operand, const Coordinate& g);
 

@@ -16,14 +16,18 @@ bool exists_in(const Tensor& tensor, const Coordinate& g) {
   });
 }
 
-/// Where the element at position `c` along the stick dim of the input lands along that of the output.
-///
-///     dl16tofp32   64p + 8g + 4s + e  ->  64p + 32s + 4g + e     one stick becomes two, groups of 4
-///     alternate fp32todl16   the way back qfp8ch      128t + 64h + 8g + e -> 128t + 16g + 8h + e     two
-///     sticks become one, groups of 8 alternate fp8todl16    the way back
-///
-/// The other conversions keep positions; what order their sticks have is in the layouts (qfp8wt, qfp8mb).
-int64_t moved(OpId op, int64_t c) {
+/// Quantisation saturates: a finite value beyond the fp8 range becomes the largest one, not NaN.
+float saturated_for(DataFormat format, float value) {
+  if (format != DataFormat::SEN143_FP8 && format != DataFormat::SEN152_FP8) {
+    return value;
+  }
+  const float largest = format == DataFormat::SEN143_FP8 ? 448.0f : 57344.0f;
+  return std::isfinite(value) ? std::clamp(value, -largest, largest) : value;
+}
+
+}  // namespace
+
+int64_t converted_position(OpId op, int64_t c) {
   // c = block * 2 * half + high * half + ..., groups of `run` elements.
   const auto interleave = [&](int64_t half, int64_t run) {
     const int64_t block = c / (2 * half), high = c / half % 2, group = c / run % (half / run), e = c % run;
@@ -40,16 +44,9 @@ int64_t moved(OpId op, int64_t c) {
   return c;
 }
 
-/// Quantisation saturates: a finite value beyond the fp8 range becomes the largest one, not NaN.
-float saturated_for(DataFormat format, float value) {
-  if (format != DataFormat::SEN143_FP8 && format != DataFormat::SEN152_FP8) {
-    return value;
-  }
-  const float largest = format == DataFormat::SEN143_FP8 ? 448.0f : 57344.0f;
-  return std::isfinite(value) ? std::clamp(value, -largest, largest) : value;
+uint32_t converted_code(DataFormat format, float value) {
+  return program::encode_element(format, without_nan_sign(saturated_for(format, value)));
 }
-
-}  // namespace
 
 void run_copy(const Work& work) {
   std::vector<int> dims;
@@ -81,8 +78,8 @@ void run_conversion(const Work& work) {
     Coordinate g{};
     for_each_point(work.bound.boxes[core], dims, g, work.fault, [&](const Coordinate& at) {
       Coordinate target = at;
-      target[stick_dim] = moved(op, at[stick_dim]);
-      to.value(target, saturated_for(to.tensor().format, from.value(at)));
+      target[stick_dim] = converted_position(op, at[stick_dim]);
+      to.raw(target, converted_code(to.tensor().format, from.value(at)));
     });
   }
 }

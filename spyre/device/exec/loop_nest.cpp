@@ -14,6 +14,24 @@ bool merges(const Axis& inner, const Axis& outer, int operands) {
   return true;
 }
 
+/// The axes behind the first, those first that step least in the last operand; neighbours that are one become one.
+std::vector<Axis> merged(const Axis& first, std::vector<Axis> others, int operands) {
+  std::stable_sort(others.begin(), others.end(),
+                   [&](const Axis& a, const Axis& b) { return a.step[operands - 1] < b.step[operands - 1]; });
+  std::vector<Axis> axes = {first};
+  for (const Axis& axis : others) {
+    if (merges(axes.back(), axis, operands)) {
+      axes.back().extent *= axis.extent;
+    } else {
+      axes.push_back(axis);
+    }
+  }
+  if (axes.size() == 1) {
+    axes.emplace_back();
+  }
+  return axes;
+}
+
 }  // namespace
 
 int64_t LoopNest::points() const {
@@ -44,24 +62,29 @@ LoopNest nest_of(const std::vector<const Geometry*>& tensors, const Box& box, in
       axes.push_back(axis);
     }
   }
-  std::stable_sort(axes.begin(), axes.end(), [&](const Axis& a, const Axis& b) {
-    return a.step[nest.operands - 1] < b.step[nest.operands - 1];
-  });
   Axis lanes{.extent = has_stick ? last.lanes : 1};
   for (int i = 0; i < nest.operands; ++i) {
     lanes.step[i] = tensors[i]->lane;
   }
-  nest.axes.push_back(lanes);
-  for (const Axis& axis : axes) {
-    if (merges(nest.axes.back(), axis, nest.operands)) {
-      nest.axes.back().extent *= axis.extent;
-    } else {
-      nest.axes.push_back(axis);
+  nest.axes = merged(lanes, std::move(axes), nest.operands);
+  return nest;
+}
+
+LoopNest nest_of_blocks(const Geometry& in, const Geometry& out, const Box& box, int dims, int64_t block) {
+  LoopNest nest{.operands = 2};
+  const int stick = out.stick_dim;
+  if (box.lower[stick] % block != 0 || box.extent(stick) % block != 0) {
+    return nest;
+  }
+  std::vector<Axis> axes;
+  for (int d = 0; d < dims; ++d) {
+    if (d != stick && box.extent(d) != 1) {
+      axes.push_back({box.extent(d), {in.step[d], out.step[d]}});
     }
   }
-  if (nest.axes.size() == 1) {
-    nest.axes.push_back({});
-  }
+  const Axis blocks{box.extent(stick) / block,
+                    {block / in.lanes * in.step[stick], block / out.lanes * out.step[stick]}};
+  nest.axes = merged(blocks, std::move(axes), nest.operands);
   return nest;
 }
 

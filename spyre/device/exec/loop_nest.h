@@ -34,6 +34,10 @@ struct LoopNest {
 /// The nest of a box over tensors of one stick dim. Empty axes if the box cuts a stick.
 LoopNest nest_of(const std::vector<const Geometry*>& tensors, const Box& box, int dims);
 
+/// The nest over blocks of `block` elements along the stick dim, which is one for both: an input and the output, whose
+/// sticks may hold different numbers of elements. Each step of the first axis is a block. Empty axes if the box cuts one.
+LoopNest nest_of_blocks(const Geometry& in, const Geometry& out, const Box& box, int dims, int64_t block);
+
 /// Two axes of a nest at once: what kernels get.
 struct Tile {
   std::array<std::byte*, kMaxOperands> at{};

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <random>
 
 #include "spyre/device/exec/op_case.h"
 
@@ -191,6 +193,54 @@ TEST(Gather, AnIndexOfTwoDimsPicksOneRowPerPair) {
   c.expect([&](const Point& g) { return sample({{"mb", index(g)}, {"out", g.at("out")}}); });
 }
 
+TEST(Gather, HasFastCodeForRowsAndPages) {
+  for (const int64_t splits : {1, 2}) {
+    OpCase c(gather(splits));
+    for (int64_t i = 0; i < 32 * splits; ++i) {
+      c.memory().put_bits(c.op().tensors[0].base, i, kIndex, static_cast<uint32_t>(i % 10));
+    }
+    const auto program = read_program({{"sdsc_0.json", write_sdsc(c.op()).dump()}});
+    ASSERT_TRUE(program.ok()) << program.error().to_string();
+    PathCounts paths;
+    ASSERT_TRUE(run_both(program.value(), {}, c.memory(), {}, &paths).ok());
+    EXPECT_EQ(paths.fast, 1);
+  }
+}
+
+TEST(Gather, WaitsForAnIndexThatIsStillToBeComputed) {
+  // The index comes from a core's LX by an op that may wait until its core has more to do.
+  OpSpec gathers = gather(1);
+  gathers.tensors[0].base = 1024;
+  gathers.tensors[1].base = 2048;
+  gathers.tensors[2].base = 8192;
+  const OpSpec copies{
+      .function = "identity",
+      .dims = {{"mb", 1}, {"out", 32}},
+      .tensors = {{.order = {"mb", "out"}, .stick_sizes = {32}, .format = kIndex, .lx = true},
+                  {.order = {"mb", "out"}, .stick_sizes = {32}, .format = kIndex, .base = 1024}}};
+  const std::string bundle =
+      "func.func @b() {\n"
+      "sdscbundle.sdsc_execute () {sdsc_filename=\"sdsc_0.json\", \"symbol_ids\"=[]}\n"
+      "sdscbundle.sdsc_execute () {sdsc_filename=\"sdsc_1.json\", \"symbol_ids\"=[]}\n"
+      "return }";
+  const auto program = read_program({{"bundle.mlir", bundle},
+                                     {"sdsc_0.json", write_sdsc(copies).dump()},
+                                     {"sdsc_1.json", write_sdsc(gathers).dump()}});
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  TestMemory memory(8192 + 32 * 256);
+  for (int64_t i = 0; i < 32; ++i) {
+    const auto row = static_cast<uint32_t>(9 - i % 10);
+    std::memcpy(memory.lx(0).data() + i * 4, &row, 4);
+    memory.put_bits(1024, i, kIndex, 1000);  // no row of the table
+  }
+  for (int64_t i = 0; i < 10 * 128; ++i) {
+    memory.put(2048, i, kFp16, static_cast<float>(i % 64));
+  }
+  PathCounts paths;
+  ASSERT_TRUE(run_both(program.value(), {}, memory, {}, &paths).ok());
+  EXPECT_EQ(paths.fast, 2);
+}
+
 TEST(Gather, FaultsOnAnIndexPastTheTable) {
   OpCase c(gather(1));
   for (int64_t i = 0; i < 32; ++i) {
@@ -376,6 +426,38 @@ TEST(Conversion, IntegersTruncateAndSaturate) {
   back.fill(0, [](const Point& g) { return static_cast<float>(g.at("out") - 16); });
   back.run();
   back.expect([](const Point& g) { return static_cast<float>(g.at("out") - 16); });
+}
+
+/// Any bits at all: NaN of both signs, infinities, subnormals, what rounds up and what rounds down.
+TEST(Conversion, FastCodeTreatsAnyBitsAsTheInterpreterDoes) {
+  constexpr int64_t kRows = 4, kColumns = 16384;
+  const struct {
+    const char* name;
+    DataFormat from, to;
+  } conversions[] = {{"dl16tofp32", kFp16, kFp32},
+                     {"fp32todl16", kFp32, kFp16},
+                     {"fp32toint32", kFp32, DataFormat::IEEE_INT32},
+                     {"int32tofp32", DataFormat::IEEE_INT32, kFp32},
+                     {"qfp8ch", kFp16, kFp8},
+                     {"fp8todl16", kFp8, kFp16}};
+  for (const auto& [name, from, to] : conversions) {
+    for (const VectorKernels& kernels : vector_kernels()) {
+      SCOPED_TRACE(fmt::format("{} on {}", name, kernels.name));
+      OpCase c(conversion(name, from, to, 2, kColumns));
+      std::mt19937 bits(7);
+      const int64_t bytes = kRows * kColumns * bits_of(from) / 8;
+      for (int64_t at = 0; at < bytes; at += 4) {
+        // Every code of 16 bits once; after them, and of 32 bits, any.
+        const uint32_t code = bits_of(from) == 16 && at < 131072 ? (at / 2) | (at / 2 + 1) << 16 : bits();
+        std::memcpy(c.memory().hbm().data() + at, &code, 4);
+      }
+      const auto program = read_program({{"sdsc_0.json", write_sdsc(c.op()).dump()}});
+      ASSERT_TRUE(program.ok()) << program.error().to_string();
+      PathCounts paths;
+      ASSERT_TRUE(run_both(program.value(), {}, c.memory(), {}, &paths, kernels).ok());
+      EXPECT_EQ(paths.fast, 1);
+    }
+  }
 }
 
 // ---- relayout

@@ -26,6 +26,8 @@ std::unique_ptr<FastKernel> plan(const FastShape& shape) {
       return plan_reduction(shape);
     case OpFamily::kMatmul:
       return plan_matmul(shape);
+    case OpFamily::kConversion:
+      return plan_conversion(shape);
     case OpFamily::kCopy:
       return plan_copy(shape);
     case OpFamily::kShuffle:
@@ -68,6 +70,12 @@ PreparedOp::PreparedOp(BoundOp shape, const VectorKernels& kernels, const Machin
   for (int c = 0; c < shape_.cores(); ++c) {
     position_[bound_.op->cores[c].core] = c;
   }
+  read_ = bound_.op->inputs;
+  for (const int input : bound_.op->inputs) {
+    if (const int index = shape_.geometry[input].index_tensor; index >= 0) {
+      read_.push_back(index);
+    }
+  }
   find_reach();
   if (usable()) {
     kernel_ = plan(shape_);
@@ -85,8 +93,9 @@ bool PreparedOp::usable() const {
       }
     }
   }
+  const bool copies = op.info->family == OpFamily::kCopy;
   return std::all_of(shape_.geometry.begin(), shape_.geometry.end(),
-                     [](const Geometry& g) { return g.plain; });
+                     [&](const Geometry& g) { return g.plain || (copies && g.gathered >= 0); });
 }
 
 void PreparedOp::find_reach() {
@@ -98,15 +107,25 @@ void PreparedOp::find_reach() {
   }
   for (size_t t = 0; t < shape_.geometry.size(); ++t) {
     const Geometry& g = shape_.geometry[t];
-    reach_.push_back(g.reach(all, shape_.dims()));
+    // Any row of a table may be asked for, by any core: its starts are those of the first row.
+    const auto reached = [&](Coordinate extent) {
+      if (g.gathered >= 0) {
+        extent[g.gathered] = g.rows * g.page;
+      }
+      return g.reach(extent, shape_.dims());
+    };
+    reach_.push_back(reached(all));
     for (int c = 0; c < shape_.cores(); ++c) {
       const bool own = !bound_.tensors[t].own_slices.empty();
-      const Box box = own ? bound_.held(static_cast<int>(t), c) : shape_.boxes[c];
+      Box box = own ? bound_.held(static_cast<int>(t), c) : shape_.boxes[c];
       Coordinate extent{};
       for (int d = 0; d < shape_.dims(); ++d) {
         extent[d] = box.extent(d);
       }
-      core_reach_.push_back(g.reach(extent, shape_.dims()));
+      if (g.gathered >= 0) {
+        box.lower[g.gathered] = 0;
+      }
+      core_reach_.push_back(reached(extent));
       core_offset_.push_back(g.offset(box.lower, shape_.dims()));
     }
   }
@@ -199,7 +218,7 @@ bool PreparedOp::is_overwritten(int t, int core, const Places& places) const {
 }
 
 bool PreparedOp::overwrites_inputs(const Places& places) const {
-  for (const int input : bound_.op->inputs) {
+  for (const int input : read_) {
     for (int c = 0; c < places.cores; ++c) {
       if (is_overwritten(input, c, places)) {
         return true;
@@ -233,7 +252,7 @@ void PreparedOp::keep_input_readable(int t, Places& places, Copies& copies) cons
 
 void PreparedOp::run(Places& places) const {
   Copies copies;
-  for (const int input : bound_.op->inputs) {
+  for (const int input : read_) {
     keep_input_readable(input, places, copies);
   }
   kernel_->run(places);

@@ -49,6 +49,11 @@ class PreparedOp {
   bool find_places(const std::vector<int64_t>& starts, CardMemory& memory, ScratchpadSpans& scratchpads,
                    Places& places) const;
 
+  /// Whether `ready` has to look at values that ops before this one may write.
+  bool data_dependent() const { return kernel_ && kernel_->data_dependent(); }
+  /// False: the values that it reads need the interpreter. Needs found places.
+  bool ready(const Places& places) const { return kernel_->ready(places); }
+
   /// Whether an input must be moved aside before results are written.
   bool overwrites_inputs(const Places& places) const;
 
@@ -77,6 +82,7 @@ class PreparedOp {
   BoundOp bound_;
   OpCounts counts_;
   FastShape shape_;
+  std::vector<int> read_;                          // tensors: inputs, and what indexes them
   std::vector<int64_t> reach_;                     // [tensor]: bytes of all cores together
   std::vector<int64_t> core_reach_, core_offset_;  // [tensor * cores + core]
   std::map<int, int> position_;                    // [core id]
