@@ -118,12 +118,12 @@ def test_a_constant_stays_a_number():
 @pytest.mark.parametrize("shape", [(5,), (3, 65), (64, 64), (2, 130, 33)])
 def test_restickify_turns_and_turns_back(dtype, shape):
     x = values(*shape, dtype=dtype)
-    turned = check(ops.restickify, lambda x: x, x)
-    assert turned.data_ptr() != x.data_ptr()
+    restickified = check(ops.restickify, lambda x: x, x)
+    assert restickified.data_ptr() != x.data_ptr()
     if len(shape) > 1:
-        assert turned.stride(-2) == 1 and turned.stride(-1) == shape[-2]
-    back = ops.restickify(turned)
-    assert back.is_contiguous() and torch.equal(back.cpu(), turned.cpu())
+        assert restickified.stride(-2) == 1 and restickified.stride(-1) == shape[-2]
+    back = ops.restickify(restickified)
+    assert back.is_contiguous() and torch.equal(back.cpu(), restickified.cpu())
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

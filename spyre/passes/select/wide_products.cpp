@@ -23,7 +23,7 @@ Operand fourth_power(OpEmitter& emit, const Operand& x) {
   return emit.op(OpId::mul, {square, square});
 }
 
-// The divisor is q^4. q itself is a power of two that 16 bits hold, so that it can be turned on its way to the product;
+// The divisor is q^4. q itself is a power of two that 16 bits hold, so that it can be restickified on its way to the product;
 // 32-bit values cannot. It is the unit of the fourth root c of the largest magnitude:
 //
 //     c - (1 - 2^-24) c    the distance from c to the number below it, a power of two between 2^-24 c and 2^-23 c
