@@ -126,9 +126,9 @@ std::vector<Operand> short_digits_of(OpEmitter& emit, const Operand& integer) {
   };
   if (integer.most <= kMostOfDigit) return {emit.hold(emit.hold(integer, Held::kFp32), Held::kFp16)};
   if (integer.most <= kDigit * kDigit / 2) return pair(emit.hold(integer, Held::kFp32));
-  const DigitPair halves = digit_pair_of(emit, integer, kDigit * kDigit);
-  std::vector<Operand> digits = pair(halves.low);
-  for (Operand& digit : pair(halves.high)) digits.push_back(std::move(digit));
+  const DigitPair of_16_bits = digit_pair_of(emit, integer, kDigit * kDigit);
+  std::vector<Operand> digits = pair(of_16_bits.low);
+  for (Operand& digit : pair(of_16_bits.high)) digits.push_back(std::move(digit));
   return digits;
 }
 
