@@ -66,6 +66,8 @@ Result<Operand> rounded(OpEmitter& emit, const Operands& operands) {
   return emit.op(OpId::where3, {up, emit.op(OpId::add, {below, number(emit, 1, x)}), below});
 }
 
+// Squares and products from the highest bit of the exponent down: beside x one value is alive at a time, while from the
+// lowest bit up there would be two.
 Operand integer_power(OpEmitter& emit, const Operand& x, int64_t exponent) {
   Operand result = x;
   int64_t high = 1;
