@@ -8,15 +8,19 @@ expectations.toml and nowhere else.
 others than its neighbours. Without `-m "not full"`, as in `make test-full`, every dtype sees all of them.
 """
 
+import random
 import unittest
 import warnings
 
 import expectations
+import numpy as np
 import pytest
 import torch
+from torch.testing._internal import common_utils
 from torch.testing._internal.common_device_type import instantiate_device_type_tests, ops
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.common_utils import TestCase
+from torch.testing._internal.opinfo import core as opinfo_core
 from torch.utils import _pytree as pytree
 
 DTYPES = (torch.float16, torch.float32, torch.bool, torch.int64)
@@ -61,6 +65,14 @@ def _is_finite(tree) -> bool:
     return all(bool(t.isfinite().all()) for t in tensors)
 
 
+def seed(number: int = common_utils.SEED) -> None:
+    """What draws samples, and what draws on the card; torch.manual_seed knows more devices, and takes longer."""
+    torch.default_generator.manual_seed(number)
+    torch.spyre.manual_seed_all(number)
+    random.seed(number)
+    np.random.seed(number)
+
+
 class Call:
     """One sample, ready to run on the card and, with inputs rounded by the card, on the CPU."""
 
@@ -72,9 +84,7 @@ class Call:
 
     def run(self, function, inputs, **extra):
         first, args, kwargs = inputs
-        # torch.manual_seed formats the stack for devices that are not there, which takes longer than the operator.
-        torch.default_generator.manual_seed(7)
-        torch.spyre.manual_seed_all(7)
+        seed(7)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return function(first, *args, **kwargs, **extra)
@@ -188,6 +198,15 @@ class TestOperators(TestCase):
     @pytest.fixture(autouse=True)
     def _how_many_samples(self, request):
         self.every_sample = request.config.option.markexpr != "not full"
+
+    @pytest.fixture(autouse=True)
+    def _short_ways(self, monkeypatch):
+        """PyTorch's suites look for the running test three times, with the sources of the whole stack, and before every
+        sample seed devices that are not there, which formats it. That takes three times as long as a small operator."""
+        running = getattr(self, self._testMethodName).__func__  # its name is the seed of its samples
+        for module in (common_utils, opinfo_core):
+            monkeypatch.setattr(module, "extract_test_fn", lambda: running)
+        monkeypatch.setattr(common_utils, "set_rng_seed", seed)
 
     def _judge(self, device, dtype, op, variant, check):
         judge = Judge(self, op, variant, dtype)
