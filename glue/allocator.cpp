@@ -39,7 +39,7 @@ class SpyreAllocator final : public c10::DeviceAllocator {
           return MemoryView{memory, Bytes(offset), Bytes(static_cast<int64_t>(count))};
         }
       }
-      raise(Error(ErrorKind::kUseAfterFree, "copy_data: the pointer names no live Spyre memory"));
+      SPYRE_CHECK(false, "PyTorch copies between memory that its tensors hold");
     };
     const MemoryView to = view_at(destination);
     const auto stream = stream_of(current_stream(static_cast<c10::DeviceIndex>(to.memory->device_index())));

@@ -1,4 +1,4 @@
-// Kernels for Python: text to bundle, bundle to card, launch. Only the bundle's files lie between the two halves.
+// Kernels for Python: text to bundle, bundle to card, launch. Only the bundle's files lie between the two.
 
 #include <optional>
 

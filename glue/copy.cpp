@@ -181,10 +181,7 @@ void read_storage_bytes(const at::Tensor& from, const at::Tensor& to) {
 
 /// `Storage.copy_` and torch.save: whole storages, as logical bytes in host order.
 void copy_storage_bytes(const at::Tensor& from, const at::Tensor& to) {
-  const bool to_card = is_spyre(to);
-  TORCH_CHECK(from.numel() == to.numel(), "storages of ", from.numel(), " and ", to.numel(),
-              " bytes cannot be copied");
-  if (!to_card) {
+  if (!is_spyre(to)) {
     read_storage_bytes(from, to);
     return;
   }

@@ -113,8 +113,7 @@ c10::Stream exchange_stream(c10::Stream stream) {
 }
 
 StreamRef stream_of(const c10::Stream& stream) {
-  TORCH_CHECK(stream.device_type() == c10::kPrivateUse1, "a stream of ", stream.device(),
-              " is not a Spyre stream");
+  SPYRE_CHECK(stream.device_type() == c10::kPrivateUse1, "PyTorch hands each backend its own streams");
   return unwrap(card(stream.device_index()).streams().find(static_cast<int>(stream.id())));
 }
 

@@ -128,6 +128,9 @@ class Planner {
   }
 
  private:
+  /// Why a plan is made again with a result of its own, which is copied then. Nobody reads it.
+  static constexpr const char* kReadsWhatItWrites = "it reads what it writes";
+
   const at::Tensor& written(const EagerPlan::Target& target) const {
     return call_.tensors[static_cast<size_t>(target.written)];
   }
@@ -157,11 +160,11 @@ class Planner {
 
   /// Whether a kernel may write into its arguments: memory that it also reads must be the same elements, and
   /// nothing may be read after it was written.
-  Status check_overlap(const EagerPlan& plan, const Graph& graph) const {
+  bool may_write_arguments(const EagerPlan& plan, const Graph& graph) const {
     for (const EagerPlan::Target& target : plan.targets) {
       for (const at::Tensor& other : call_.tensors) {
         if (written(target).is_alias_of(other) && !is_same_view(written(target), other)) {
-          return forms::refuse("it writes into memory that it also reads");
+          return false;
         }
       }
     }
@@ -169,14 +172,14 @@ class Planner {
     for (const Node& node : graph.nodes) {
       for (const Instruction& instruction : node.body) {
         if (instruction.is_load() && done.contains(instruction.buffer)) {
-          return forms::refuse("a step reads what an earlier one has written over");
+          return false;
         }
       }
       if (graph.buffers[static_cast<size_t>(node.target)].is_input) {
         done.insert(node.target);
       }
     }
-    return Status();
+    return true;
   }
 
   Status compile_any(EagerPlan& plan, bool may_copy, Views views) const {
@@ -201,8 +204,8 @@ class Planner {
       }
     }
     SPYRE_TRY(made.expand(*row_.form, call_.arguments));
-    if (direct) {
-      SPYRE_TRY(check_overlap(plan, made.graph()));
+    if (direct && !may_write_arguments(plan, made.graph())) {
+      return forms::refuse(kReadsWhatItWrites);
     }
     SPYRE_TRY(verify(made.graph()));
     const CompileOptions options = unwrap(CompileOptions::from_environment());
@@ -468,13 +471,10 @@ class EagerOperator final : public c10::OperatorKernel {
       plan.refusal = std::move(why);
       return plan;
     };
-    if (call.tensors.empty()) {
-      return refused("none of its tensors is on the card");
-    }
+    SPYRE_CHECK(!call.tensors.empty(), "a call that comes here has a tensor on the card");
     const size_t results = op.schema().returns().size();
-    if (!call.written.empty() && call.written.size() != results) {
-      return refused("an out tensor is not on the card");
-    }
+    SPYRE_CHECK(call.written.empty() || call.written.size() == results,
+                "out tensors are on the call's device");
     std::vector<ResultSpec> specs;
     try {
       specs = row_.results(op, call.arguments);

@@ -168,8 +168,8 @@ Result<Argument> CallGraph::argument(const c10::IValue& value, Arguments call) {
     if (tensor.device().is_cpu() && tensor.dim() == 0) {
       return number_of(tensor, call);
     }
-    return is_spyre(tensor) ? Result<Argument>(view(tensor))
-                            : forms::refuse("a tensor that is not on the card");
+    SPYRE_CHECK(is_spyre(tensor), "a call of tensors on two devices is refused when it is read");
+    return Argument(view(tensor));
   }
   if (value.isTensorList() || value.isOptionalTensorList()) {
     TensorList list;
@@ -178,7 +178,7 @@ Result<Argument> CallGraph::argument(const c10::IValue& value, Arguments call) {
     };
     for (const c10::IValue& item : value.toListRef()) {
       if (item.isTensor() && item.toTensor().defined() && !is_spyre(item.toTensor())) {
-        return forms::refuse("a tensor that is not on the card");
+        return forms::refuse("a list with a tensor that is not on the card");
       }
       add(item.isTensor() ? item.toTensor() : at::Tensor());
     }
@@ -203,8 +203,8 @@ Result<Argument> CallGraph::argument(const c10::IValue& value, Arguments call) {
   if (value.isDoubleList()) {
     return Argument(value.toDoubleVector());
   }
-  return value.isNone() ? Result<Argument>(Argument())
-                        : forms::refuse("an argument of a kind that no form takes");
+  SPYRE_CHECK(value.isNone(), "a call with an argument of another kind has no key");
+  return Argument();
 }
 
 Status CallGraph::expand(const forms::FormRow& form, Arguments arguments) {

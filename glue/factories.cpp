@@ -84,7 +84,7 @@ at::Tensor empty(c10::IntArrayRef size, std::optional<c10::ScalarType> dtype,
       break;
     }
     default:
-      TORCH_CHECK(false, "Spyre backend does not know the memory format ", format);
+      SPYRE_CHECK(false, "PyTorch has four memory formats");
   }
   return empty_strided(size, stride, dtype, layout, device, pin_memory);
 }

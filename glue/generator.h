@@ -14,7 +14,7 @@ const at::Generator& default_generator(c10::DeviceIndex index);
 /// A generator of its own, as made by `torch.Generator("spyre")`.
 at::Generator make_generator(c10::DeviceIndex index);
 
-/// The CPU generator inside a Spyre generator; a CPU generator is its own.
+/// The CPU generator inside a Spyre generator. Another one is left as it is: kernels of the CPU name what they take.
 at::Generator host_generator(const at::Generator& generator);
 
 }  // namespace spyre::glue

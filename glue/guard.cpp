@@ -11,7 +11,7 @@ namespace spyre::glue {
 namespace {
 
 void require_spyre(c10::Device device) {
-  TORCH_CHECK(device.type() == c10::kPrivateUse1, "expected a Spyre device, found ", device);
+  SPYRE_CHECK(device.type() == c10::kPrivateUse1, "PyTorch hands each guard its own devices");
 }
 
 Event* event_of(void* event) {

@@ -45,7 +45,7 @@ struct SpyreHooks final : at::PrivateUse1HooksInterface {
         return spyre_device(i);
       }
     }
-    TORCH_CHECK(false, "the pointer does not name Spyre memory");
+    SPYRE_CHECK(false, "asked only about memory of a card");
   }
 
   void resizePrivateUse1Bytes(const c10::Storage& storage, size_t bytes) const override {

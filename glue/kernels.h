@@ -58,7 +58,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm(const at::Tensor& x,
                                                           const std::optional<at::Tensor>& running_var,
                                                           bool training, double momentum, double eps);
 
-/// With a `dtype` PyTorch casts first. Halves become float32 inside the kernel instead: what a cast leaves of rows that
+/// With a `dtype` PyTorch casts first. fp16 becomes float32 inside the kernel instead: what a cast leaves of rows that
 /// end inside a stick is in an order that nothing folds.
 at::Tensor softmax_as(const at::Tensor& x, int64_t dim, std::optional<c10::ScalarType> dtype);
 at::Tensor log_softmax_as(const at::Tensor& x, int64_t dim, std::optional<c10::ScalarType> dtype);

@@ -224,7 +224,8 @@ void free_memory(c10::StorageImpl& storage, BaseImage image) {
 }  // namespace
 
 void resize_storage(c10::StorageImpl& storage, size_t new_bytes) {
-  TORCH_CHECK(storage.resizable(), "Trying to resize storage that is not resizable");
+  SPYRE_CHECK(storage.resizable(),
+              "storages of the card are its own: never shared, never mapped from a file");
   const BaseImage* const known = image_of(storage);
   if (known == nullptr) {
     resize_plain_bytes(storage, new_bytes);

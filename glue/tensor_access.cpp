@@ -103,7 +103,7 @@ std::vector<std::byte> read_logical_elements(const StorageContext& context, int6
   check(transfer(
       stream_for(context), image_bytes(context.memory, image.layout), TransferDirection::kToHost,
       [&](std::span<std::byte> device) {
-        // By the published rule, which is exact for subnormal halves: saving and loading must not change a tensor.
+        // By the published rule, which is exact for subnormal fp16 values: saving and loading must not change a tensor.
         return unpack(device, image.layout, ViewGeometry::of({count}, {1}, first, image.numel),
                       HostBuffer{out.data(), image.type, {count}, {1}}, Sen169Policy::kPublished);
       },

@@ -182,11 +182,15 @@ def generated_problems():
         yield from (check.stdout.strip() or check.stderr.strip().splitlines()[-1]).splitlines()
 
 
+def problems() -> list[str]:
+    of_pages = [problem for page in pages() for problem in page_problems(page)]
+    return [*of_pages, *cited_problems(), *map_problems(), *readme_problems(), *generated_problems()]
+
+
 def main() -> int:
-    problems = [problem for page in pages() for problem in page_problems(page)]
-    problems += [*cited_problems(), *map_problems(), *readme_problems(), *generated_problems()]
-    print("\n".join(problems), end="\n" if problems else "")
-    return 1 if problems else 0
+    found = problems()
+    print("\n".join(found), end="\n" if found else "")
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

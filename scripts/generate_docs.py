@@ -24,14 +24,19 @@ def with_tables(text: str, tables: dict) -> str:
     return text
 
 
+def stale(wanted: dict[str, str]) -> list[str]:
+    """The pages, named from the root, that say something else than wanted."""
+    return [name for name, text in wanted.items() if not (ROOT / name).exists() or (ROOT / name).read_text() != text]
+
+
 def main() -> int:
     wanted = {name: make() for name, make in PAGES.items()}
     wanted |= {name: with_tables((ROOT / name).read_text(), tables) for name, tables in TABLES.items()}
-    stale = [name for name, text in wanted.items() if not (ROOT / name).exists() or (ROOT / name).read_text() != text]
+    old = stale(wanted)
     if "--check" in sys.argv:
-        print("\n".join(f"{name} is out of date: run `make docs`" for name in stale), end="\n" if stale else "")
-        return 1 if stale else 0
-    for name in stale:
+        print("\n".join(f"{name} is out of date: run `make docs`" for name in old), end="\n" if old else "")
+        return 1 if old else 0
+    for name in old:
         (ROOT / name).write_text(wanted[name])
         print("wrote", name)
     return 0

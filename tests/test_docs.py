@@ -49,6 +49,81 @@ def test_a_readme_names_the_files_of_its_folder_and_no_others(tmp_path, monkeypa
     ]
 
 
+# A tree in which every promise holds; each case below breaks one.
+DOCS = "docs"  # not in one word with the pages, which are none of ours
+KEPT = {
+    "README.md": f"# Top\n\n|a|\n|-|\n| [`spyre/one/`](spyre/one/README.md) |\n\n[x](#top), `{DOCS}/page.md`\n",
+    f"{DOCS}/page.md": "# A page\n\n## One section\n\n[back](../README.md#top)\n",
+    "spyre/one/README.md": "`kept.cpp`\n",
+    "spyre/one/CMakeLists.txt": "",
+    "spyre/one/kept.cpp": f"// As {DOCS}/page.md#one-section says.\n",
+}
+
+DRIFTS = {
+    "a link to a file that is gone": (
+        f"{DOCS}/page.md", "[x](gone.md)",
+        f"{DOCS}/page.md:1: link 'gone.md' leads nowhere: there is no {DOCS}/gone.md"),
+    "a link out of the repository": (
+        f"{DOCS}/page.md", "[x](../../other.md)", f"{DOCS}/page.md:1: link '../../other.md' leaves the repository"),
+    "a link to a heading that is gone": (
+        f"{DOCS}/page.md", "[x](../README.md#gone)",
+        f"{DOCS}/page.md:1: link '../README.md#gone': README.md has no heading 'gone'"),
+    "a file named that is gone": (
+        f"{DOCS}/page.md", "`spyre/one/gone.cpp`",
+        f"{DOCS}/page.md:1: names `spyre/one/gone.cpp`, which does not exist"),
+    "a page cited by a source that is gone": (
+        "spyre/one/kept.cpp", f"// {DOCS}/gone.md",
+        f"spyre/one/kept.cpp:1: link '{DOCS}/gone.md' leads nowhere: there is no {DOCS}/gone.md"),
+    "a section cited by a source that is gone": (
+        "spyre/one/kept.cpp", f"// {DOCS}/page.md#gone",
+        f"spyre/one/kept.cpp:1: link '{DOCS}/page.md#gone': {DOCS}/page.md has no heading 'gone'"),
+    "a layer that the map forgets": (
+        "spyre/two/CMakeLists.txt", "", "README.md: the map does not name the layer spyre/two/"),
+    "a folder of the map that is gone": (
+        "README.md", KEPT["README.md"] + "\n| `spyre/gone/` |\n",
+        "README.md: the map names spyre/gone/, which is not a folder"),
+    "a map that is gone": ("README.md", "# Top\n", "README.md: the map of the tree was not found"),
+    "a source that its README forgets": (
+        "spyre/one/new.h", "", "spyre/one/README.md: does not name new.h"),
+    "a folder with a README that the one above forgets": (
+        "spyre/one/inner/README.md", "", "spyre/one/README.md: does not name the folder inner/"),
+    "a source that a README still names": (
+        "spyre/one/README.md", "`kept.cpp`, `gone.cpp`", "spyre/one/README.md: names gone.cpp, which does not exist"),
+}  # fmt: skip
+
+
+def problems_of_a_tree(root, monkeypatch, changed=(), text=""):
+    from scripts import check_docs
+
+    for name, content in {**KEPT, **({changed: text} if changed else {})}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(content)
+    monkeypatch.setattr(check_docs, "ROOT", root)
+    monkeypatch.setattr(check_docs, "generated_problems", lambda: [])
+    return check_docs.problems()
+
+
+def test_a_tree_that_keeps_its_promises_has_no_problem(tmp_path, monkeypatch):
+    assert problems_of_a_tree(tmp_path, monkeypatch) == []
+
+
+@pytest.mark.parametrize("drift", DRIFTS)
+def test_documents_that_drift_are_named(drift, tmp_path, monkeypatch):
+    changed, text, said = DRIFTS[drift]
+    assert any(problem.startswith(said) for problem in problems_of_a_tree(tmp_path, monkeypatch, changed, text))
+
+
+def test_a_generated_page_that_was_edited_is_named(tmp_path, monkeypatch):
+    from scripts import generate_docs
+
+    monkeypatch.setattr(generate_docs, "ROOT", tmp_path)
+    (tmp_path / "page.md").write_text("as it was generated\n")
+    assert generate_docs.stale({"page.md": "as it was generated\n"}) == []
+    assert generate_docs.stale({"page.md": "as it would be today\n", "gone.md": ""}) == ["page.md", "gone.md"]
+    with pytest.raises(SystemExit, match="has 0 places for the table 'passes'"):
+        generate_docs.with_tables("a page without its table", {"passes": str})
+
+
 def contributing_rows():
     rows = (line.split("|") for line in (ROOT / "CONTRIBUTING.md").read_text().splitlines() if line.startswith("| a"))
     return [(cells[1].strip(), cells[2], cells[3].strip()) for cells in rows if len(cells) == 5 and cells[3].strip()]
@@ -62,7 +137,7 @@ def test_a_change_touches_what_contributing_says(what, touched, commit):
         pytest.skip(f"this checkout has no commit {commit}")
     files = done.stdout.split()
     for path in re.findall(r"`([\w<>*./-]+/[\w<>*./-]+)`", touched):
-        pattern = re.sub(r"<\w+>", "*", path)
+        pattern = re.sub(r"<\w+>", "*", path) + ("*" if path.endswith("/") else "")
         assert any(fnmatch.fnmatch(name, pattern) for name in files), f"{commit} touches no {path}"
 
 

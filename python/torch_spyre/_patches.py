@@ -51,7 +51,7 @@ class _ComputationTypes(dict):
 
 @contextlib.contextmanager
 def sixteen_bits_stay():
-    """While inside, every step of a decomposition of halves is a half: ``torch._refs.nn.functional.mish(x)``."""
+    """While inside, every step of a decomposition of fp16 values is fp16: ``torch._refs.nn.functional.mish(x)``."""
     _narrow.depth = getattr(_narrow, "depth", 0) + 1
     try:
         yield

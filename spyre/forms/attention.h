@@ -5,7 +5,7 @@
 /// Scaled dot-product attention as a product, a softmax and a product, over the batch axes as they are.
 ///
 /// Scores of 16-bit attention stay float32 between the products: unscaled ones reach hundreds, where 16 bits round to
-/// halves and a softmax makes per cents of that.
+/// multiples of 0.5 and a softmax makes per cents of that.
 ///
 /// With g query heads for each key head, heads [h*g] become [h, g] and keys get an axis of one: products broadcast,
 /// and shared heads are not copied.

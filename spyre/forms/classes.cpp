@@ -35,8 +35,8 @@ TensorView class_numbers(Builder& builder, const TensorView& index, int64_t clas
   return compute(builder, where(nothing, -1.0, existing(builder, inside, classes)));
 }
 
-/// Halves that are equal to those of a class where the index is; an index that is none is equal to none.
-std::vector<TensorView> halves_of(Builder& builder, const TensorView& numbers, int64_t classes) {
+/// Numbers in fp16 that are equal to those of a class where the index is; an index that is none is equal to none.
+std::vector<TensorView> in_fp16(Builder& builder, const TensorView& numbers, int64_t classes) {
   if (classes <= kExactIn16Bits) {
     return {as(builder, numbers, kHalf)};
   }
@@ -45,20 +45,20 @@ std::vector<TensorView> halves_of(Builder& builder, const TensorView& numbers, i
           compute(builder, cast(call("remainder", {numbers, base}), kHalf))};
 }
 
-/// The same of 0, 1, 2, ... Halves from the start: what is narrowed to halves has sticks in another order.
-std::vector<TensorView> halves_of_all(Builder& builder, int64_t classes) {
+/// The same of 0, 1, 2, ... In fp16 from the start: what is narrowed to it has sticks in another order.
+std::vector<TensorView> all_in_fp16(Builder& builder, int64_t classes) {
   if (classes <= kExactIn16Bits) {
     return {counting(builder, classes, kHalf)};
   }
   const int64_t rows = (classes + kExactIn16Bits - 1) / kExactIn16Bits;
-  std::vector<TensorView> halves;
+  std::vector<TensorView> numbers;
   for (const size_t digit : {0, 1}) {
     const TensorView grid = builder.local({rows, kExactIn16Bits}, kHalf);
     NodeBuilder node = builder.node(grid, grid.size);
     node.store(node.index(node.loop(digit), kHalf));
-    halves.push_back(narrow(reshape(builder, grid, {rows * kExactIn16Bits}), 0, 0, classes));
+    numbers.push_back(narrow(reshape(builder, grid, {rows * kExactIn16Bits}), 0, 0, classes));
   }
-  return halves;
+  return numbers;
 }
 
 Element all_equal(const std::vector<TensorView>& these, const std::vector<TensorView>& those) {
@@ -69,27 +69,27 @@ Element all_equal(const std::vector<TensorView>& these, const std::vector<Tensor
   return same;
 }
 
-std::vector<TensorView> with_last_axis(std::vector<TensorView> halves) {
-  for (TensorView& half : halves) {
-    half = unsqueeze(half, half.size.size());
+std::vector<TensorView> with_last_axis(std::vector<TensorView> tensors) {
+  for (TensorView& tensor : tensors) {
+    tensor = unsqueeze(tensor, tensor.size.size());
   }
-  return halves;
+  return tensors;
 }
 
 /// [..., classes]: whether an index means a class. [2, 0] of 3 is [[0, 0, 1], [1, 0, 0]].
 TensorView class_of_each(Builder& builder, const TensorView& index, int64_t classes,
                          std::optional<double> ignored = std::nullopt) {
   const TensorView numbers = class_numbers(builder, index, classes, ignored);
-  return compute(builder, all_equal(with_last_axis(halves_of(builder, numbers, classes)),
-                                    halves_of_all(builder, classes)));
+  return compute(
+      builder, all_equal(with_last_axis(in_fp16(builder, numbers, classes)), all_in_fp16(builder, classes)));
 }
 
 /// The same of one dimension, [classes, indices].
 TensorView by_class(Builder& builder, const TensorView& index, int64_t classes,
                     std::optional<double> ignored = std::nullopt) {
   const TensorView numbers = class_numbers(builder, index, classes, ignored);
-  return compute(builder, all_equal(with_last_axis(halves_of_all(builder, classes)),
-                                    halves_of(builder, numbers, classes)));
+  return compute(
+      builder, all_equal(with_last_axis(all_in_fp16(builder, classes)), in_fp16(builder, numbers, classes)));
 }
 
 TensorView total(Builder& builder, const TensorView& x) {
@@ -238,20 +238,20 @@ Status index_put_sum(Builder& builder, Arguments args, std::string_view /*op*/) 
 
 namespace {
 
-/// Integers as halves that are equal where the integers are: the card broadcasts along a stick in 16 bits only.
+/// Integers as fp16 numbers that are equal where the integers are: the card broadcasts along a stick in 16 bits only.
 std::vector<TensorView> quarters_of(Builder& builder, const TensorView& x) {
   if (!is_integer(x.dtype)) {
     return {x};
   }
   constexpr double kBase = 256;
   const Digits digits = digits_of(builder, x);
-  std::vector<TensorView> halves;
+  std::vector<TensorView> numbers;
   for (const TensorView& part : {digits.low, digits.high}) {
     const TensorView upper = compute(builder, call("floor", {Element(part) * (1 / kBase)}));
-    halves.push_back(as(builder, upper, kHalf));
-    halves.push_back(compute(builder, cast(Element(part) - Element(upper) * kBase, kHalf)));
+    numbers.push_back(as(builder, upper, kHalf));
+    numbers.push_back(compute(builder, cast(Element(part) - Element(upper) * kBase, kHalf)));
   }
-  return halves;
+  return numbers;
 }
 
 }  // namespace

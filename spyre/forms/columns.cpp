@@ -11,6 +11,7 @@ Element on_diagonal(Builder& builder, int64_t n) {
 
 }  // namespace
 
+// Every lane of a row holds the row's number; folded along the stick, one of them is left, alone in its stick.
 TensorView row_numbers(Builder& builder, int64_t n) {
   const TensorView rows = builder.local({n, kStick}, HostType::kFloat16);
   NodeBuilder node = builder.node(rows, rows.size);
@@ -18,6 +19,8 @@ TensorView row_numbers(Builder& builder, int64_t n) {
   return fold(builder, "max", as(builder, rows, HostType::kFloat32), {false, true}, /*keepdim=*/true);
 }
 
+// x under itself n times, with zeros beside the diagonal: the sum of a row is its one element, exactly (-0 becomes 0), and
+// is alone in its stick. For n elements n * n are computed.
 TensorView as_column(Builder& builder, const TensorView& x) {
   const size_t rank = x.size.size();
   const Element own =

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "spyre/forms/evaluate_for_tests.h"
+#include "spyre/forms/form_call_for_test.h"
 
 namespace spyre::forms {
 namespace {

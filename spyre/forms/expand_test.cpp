@@ -80,11 +80,11 @@ TEST(Expand, StepsMeetInLocalBuffers) {
 
 TEST(Expand, AViewCostsNothing) {
   Program program;
-  TensorView turned = program.input("x", {100, 4});
-  std::swap(turned.size[0], turned.size[1]);
-  std::swap(turned.stride[0], turned.stride[1]);
+  TensorView transposed = program.input("x", {100, 4});
+  std::swap(transposed.size[0], transposed.size[1]);
+  std::swap(transposed.stride[0], transposed.stride[1]);
   const TensorView y = program.output("y", {4, 100});
-  const Call call{.op = "aten.relu.default", .arguments = {turned}, .results = {y}};
+  const Call call{.op = "aten.relu.default", .arguments = {transposed}, .results = {y}};
   ASSERT_TRUE(expand_call(program.graph, call, "y", "").ok());
   EXPECT_THAT(to_text(program.graph), HasSubstr("load x[p0 + 4*p1]"));
 }

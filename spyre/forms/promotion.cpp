@@ -69,7 +69,7 @@ Result<HostType> promote(HostType a, HostType b) {
   if (bytes_of(a) != bytes_of(b)) {
     return bytes_of(a) > bytes_of(b) ? a : b;
   }
-  // Of one width and yet different: the two halves, int8 and uint8.
+  // Of one width and yet different: fp16 and bfloat16, int8 and uint8.
   return is_float(a) ? HostType::kFloat32 : HostType::kInt16;
 }
 

@@ -161,9 +161,9 @@ Element scattered(Builder& builder, const TensorView& x, size_t dim, const Tenso
   const auto* number = std::get_if<double>(&source);
   if (x.dtype == HostType::kBool) {
     const auto half = [&](const TensorView& truth) { return as(builder, truth, HostType::kFloat16); };
-    const Source halves =
+    const Source in_fp16 =
         number != nullptr ? Source(*number != 0 ? 1.0 : 0.0) : Source(half(std::get<TensorView>(source)));
-    return different(scattered_floats(builder, half(x), dim, index, halves), 0.0);
+    return different(scattered_floats(builder, half(x), dim, index, in_fp16), 0.0);
   }
   if (is_integer(x.dtype)) {
     const Digits digits = digits_of(builder, x);

@@ -79,6 +79,7 @@ std::vector<TensorView> taps_of(Builder& builder, const TensorView& x, const Swe
         builder.fail("its operands have other sizes than its results");
         return {in_rows(builder, x)};
       }
+      // As many pixels as there are positions, then set apart: a window that goes in steps is a view, too.
       seen = narrow(seen, d + 1, place[d], extents[d]);
       seen.stride[d + 1] *= sweep.stride[d];
     }
@@ -87,6 +88,8 @@ std::vector<TensorView> taps_of(Builder& builder, const TensorView& x, const Swe
   return taps;
 }
 
+// Behind every pixel a dimension of `step` slots: the first holds the pixel, the others zero, and each slot is stored in
+// whole rows. Merged, without the zeros behind the last pixel, that is the image spread out.
 TensorView spread(Builder& builder, TensorView x, const PerAxis& stride) {
   for (const size_t dim : {size_t{1}, size_t{2}}) {
     const int64_t step = stride[dim - 1], extent = x.size[dim];

@@ -288,7 +288,7 @@ class StickRules {
     return (in < 0 && out >= 0 && inputs_[0]->uses(out)) || (in >= 0 && out < 0 && output_->uses(in));
   }
 
-  // Squares of whole sticks are turned: a loop that ends inside one runs over its whole dimension on the
+  // Squares of whole sticks are transposed: a loop that ends inside one runs over its whole dimension on the
   // other side, where what lies past the end is dropped. Around it no position may be chosen: artifacts have
   // no dimension for that, the next one inside appears longer instead.
   Status turns_whole(int lane, const DeviceAccess& other) const {

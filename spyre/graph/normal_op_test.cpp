@@ -72,9 +72,9 @@ TEST(NormalOp, ACopyIntoAnotherStickIsARestickify) {
   const DeviceGraph same = copied("[64, 2, 64], [128, 64, 1]"),
                     other = copied("[1, 128, 64], [8192, 1, 128]");
   EXPECT_FALSE(is_restickify(judged(same).value()));
-  const NormalOp turned = judged(other).value();
-  EXPECT_TRUE(is_restickify(turned));
-  EXPECT_THAT(coordinates(turned, 1), ElementsAre("floor(a/64)", "b", "Mod(a, 64)"));
+  const NormalOp restickified = judged(other).value();
+  EXPECT_TRUE(is_restickify(restickified));
+  EXPECT_THAT(coordinates(restickified, 1), ElementsAre("floor(a/64)", "b", "Mod(a, 64)"));
 }
 
 TEST(NormalOp, LoopsAreCutWhereAnOperandNeedsIt) {

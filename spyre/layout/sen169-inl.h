@@ -48,7 +48,7 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<DTo> saturated_sen169_from_fp32_bits(D d, DTo
 }
 
 /// The upper 16 of the 32 bits of codes widened to fp32, and the lower 16: full vectors of 16-bit lanes, for
-/// callers that put the halves side by side. NaN comes out quiet, with its sign and some payload.
+/// callers that put the half-words side by side. NaN comes out quiet, with its sign and some payload.
 template <class D>
 HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> fp32_upper_half_from_sen169(D d, hwy::HWY_NAMESPACE::Vec<D> code) {
   namespace hn = hwy::HWY_NAMESPACE;

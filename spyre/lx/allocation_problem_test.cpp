@@ -46,7 +46,7 @@ TEST(AllocationProblem, ResultsMayTakeOverTheirOperands) {
 }
 
 TEST(AllocationProblem, ABufferAndItsCopiesAreAnAllOrNothingGroup) {
-  const Analysed disagree(test::laid_out(test::rows_then_columns()));
+  const Analysed disagree(test::laid_out(test::kRowsThenColumns));
   const AllocationProblem plain = allocation_problem(disagree.analysis, {.capacity = kTensor});
   ASSERT_THAT(buffer_names(plain), ElementsAre("x", "a", "a#1", "b"));
   EXPECT_GE(buffer_named(plain, "a").group, 0);
@@ -84,28 +84,7 @@ TEST(AllocationProblem, OnlyTheLongestIdleGapsAreConsidered) {
 }
 
 TEST(AllocationProblem, TheFullOneOffersLessOfTheRing) {
-  const Analysed disagree(test::laid_out(R"(graph g {
-    input x : float16[64, 256] stride=[256, 1]
-    buffer a : float16[64, 256] stride=[256, 1]
-    buffer b : float16[64, 256] stride=[256, 1]
-    buffer c : float16[64, 256] stride=[256, 1]
-    node a (p0: 64/4, p1: 256) {
-      v0 = load x[256*p0 + p1]
-      v1 = exp v0
-      store a[256*p0 + p1] v1
-    }
-    node b (p0: 64, p1: 256/4) {
-      v0 = load a[256*p0 + p1]
-      v1 = neg v0
-      store b[256*p0 + p1] v1
-    }
-    node c (p0: 64/4, p1: 256) {
-      v0 = load a[256*p0 + p1]
-      v1 = abs v0
-      store c[256*p0 + p1] v1
-    }
-    return b, c
-  })"));
+  const Analysed disagree(test::laid_out(test::rows_columns_rows()));
   const AllocationProblem full = allocation_problem(disagree.analysis, {.capacity = kTensor, .full = true});
   EXPECT_THAT(buffer_names(full), ElementsAre("x", "a", "a#1", "a@1", "b", "c"));
   EXPECT_EQ(buffer_named(full, "a@1").group, -1);

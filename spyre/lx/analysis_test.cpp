@@ -14,7 +14,7 @@ TEST(Analysis, EqualViewsHaveOneAddress) {
   EXPECT_EQ(views[0].view, views[1].view);
   EXPECT_EQ(views[0].view, four.analysis.intern(CoreView(*views[0].view)));
   EXPECT_EQ(views[0].moved, test::kTensor);
-  const test::Analysed disagree(test::laid_out(test::rows_then_columns()));
+  const test::Analysed disagree(test::laid_out(test::kRowsThenColumns));
   EXPECT_NE(disagree.analysis.views(1)[0].view, disagree.analysis.views(1)[1].view);
 }
 
@@ -26,7 +26,7 @@ TEST(Analysis, KnowsWhatIsIneligibleHoweverWorkIsDivided) {
 }
 
 TEST(Analysis, ACopyIsPossibleBetweenDivisionsAndToDeviceMemoryWithoutSharing) {
-  const test::Analysed disagree(test::laid_out(test::rows_then_columns()));
+  const test::Analysed disagree(test::laid_out(test::kRowsThenColumns));
   const BufferId a = disagree.id("a");
   const CoreView &rows = *disagree.analysis.views(a)[0].view, &columns = *disagree.analysis.views(a)[1].view;
   EXPECT_TRUE(disagree.analysis.can_copy(a, rows, columns));

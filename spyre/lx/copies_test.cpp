@@ -11,7 +11,7 @@ using test::Analysed;
 
 class Copies : public ::testing::Test {
  protected:
-  const Analysed disagree_{test::laid_out(test::rows_then_columns())};
+  const Analysed disagree_{test::laid_out(test::kRowsThenColumns)};
   const GraphAccess& access_ = disagree_.analysis.access();
   const BufferId a_ = disagree_.id("a");
   const CoreView& rows_ = *disagree_.analysis.views(a_)[0].view;
@@ -25,16 +25,7 @@ TEST_F(Copies, AreMadeAlongATouchOfTheWholeBuffer) {
 }
 
 TEST(Copy, APartOfABufferIsNoBasis) {
-  const DeviceGraph graph = test::laid_out(R"(graph g {
-    input x : float16[64, 128] stride=[128, 1]
-    buffer a : float16[64, 64] stride=[64, 1]
-    node a (p0: 64, p1: 64) {
-      v0 = load x[128*p0 + p1]
-      v1 = exp v0
-      store a[64*p0 + p1] v1
-    }
-    return a
-  })");
+  const DeviceGraph graph = test::laid_out(test::kLeftHalf);
   EXPECT_EQ(whole_touch(graph, access_of(graph).value(), graph.find("x").value()), nullptr);
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kIndirect = "index tensor or indirectly accessed";
 
-// Where a turned dimension ends inside a stick, the rest of that stick is left as it was; in LX that may be
+// Where a restickified dimension ends inside a stick, the rest of that stick is left as it was; in LX that may be
 // anything.
 bool turns_part_of_stick(const NormalOp& op) {
   return std::any_of(op.access.operands.begin(), op.access.operands.end(), [&](const DeviceAccess& access) {

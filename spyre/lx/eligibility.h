@@ -14,7 +14,7 @@
 ///   index tensor or indirectly accessed                        where it is touched is known only at run time
 ///   two names                                                  nodes see its memory as different elements
 ///   restickified from interleaved lanes                        what a node with joined loops touches has no host index
-///   padding left by restickify                                 a turned dimension ends inside a stick
+///   padding left by restickify                                 a restickified dimension ends inside a stick
 ///   read by restickify                                         turning parts of sticks reads across cores
 ///   partial or offset access                                   one LX address stands for the whole part of a core
 ///

@@ -69,7 +69,7 @@ TEST(Eligibility, AConstantIsTheCardsOwn) {
 
 // The stick turns from columns to rows: [64, 128] is read in blocks of 64 x 64.
 TEST(Eligibility, OnlyARestickifyOfWholeBlocksReadsLxAndOnlyWithShuffles) {
-  const auto turned = [](const std::string& rows) {
+  const auto restickified = [](const std::string& rows) {
     DeviceGraph graph =
         parse_device_graph(
             "graph g {\n  input x : float16[" + rows + ", 128] stride=[128, 1]\n  buffer a : float16[" +
@@ -90,10 +90,11 @@ TEST(Eligibility, OnlyARestickifyOfWholeBlocksReadsLxAndOnlyWithShuffles) {
     const GraphAccess access = access_of(graph).value();
     return ineligible_touch(graph, access, moves, access.touches[1].back());
   };
-  EXPECT_EQ(read_of_a(turned("64"), MoveSet::all()), "");
-  EXPECT_EQ(read_of_a(turned("64"), MoveSet::all().without({Move::kShuffle})), "read by restickify 'b'");
-  EXPECT_EQ(read_of_a(turned("96"), MoveSet::all()), "read by restickify 'b'");
-  EXPECT_EQ(reason_for(turned("96"), "b"), "graph output");
+  EXPECT_EQ(read_of_a(restickified("64"), MoveSet::all()), "");
+  EXPECT_EQ(read_of_a(restickified("64"), MoveSet::all().without({Move::kShuffle})),
+            "read by restickify 'b'");
+  EXPECT_EQ(read_of_a(restickified("96"), MoveSet::all()), "read by restickify 'b'");
+  EXPECT_EQ(reason_for(restickified("96"), "b"), "graph output");
 }
 
 }  // namespace

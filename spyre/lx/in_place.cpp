@@ -15,6 +15,7 @@ bool same_walk(const DeviceAccess& a, const DeviceAccess& b) {
 
 bool same_mapping(const Analysis& analysis, const Holding& child, const Holding& parent) {
   const Residency &own = child.residency, &theirs = parent.residency;
+  // A clone is filled before the operation runs: it would lie on what the operation still reads.
   if (!own.ineligible.empty() || own.clone || !theirs.ineligible.empty() || parent.buffer == child.buffer)
     return false;
   const BufferTouch& write = analysis.touches(child.buffer).front();

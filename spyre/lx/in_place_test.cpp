@@ -31,7 +31,7 @@ TEST(InPlace, WhatIsNotReadByTheWriterIsNoParent) {
 }
 
 TEST(InPlace, AnotherDivisionIsAnotherMapping) {
-  DeviceGraph graph = test::laid_out(test::rows_then_columns());
+  DeviceGraph graph = test::laid_out(test::kRowsThenColumns);
   DeviceNode reader = graph.nodes[1];  // of b, so that it may live in LX
   reader.op.inputs[0].buffer = graph.find("b").value();
   reader.op.output.buffer = graph.add_buffer(graph.buffers[2]);

@@ -71,7 +71,8 @@ OrderEstimate::Item OrderEstimate::item_of(const Residency& residency) {
   return item;
 }
 
-// Live ranges under an order, in the steps of residency.h: the node at position p runs at 2p + 1, copies for it at 2p.
+// Live ranges under an order, in the steps of residency.h: the node at position p runs at 2p + 1, copies for it at 2p. A
+// clone is fetched in the step before its first reader; what is copied out is there a step longer than its writer.
 void OrderEstimate::lay_out(const Item& item, std::vector<Piece>& pieces) const {
   pieces.assign(1, {std::numeric_limits<int64_t>::max(), 0, item.size});
   for (const size_t node : item.nodes) {
@@ -87,6 +88,7 @@ void OrderEstimate::lay_out(const Item& item, std::vector<Piece>& pieces) const 
       piece.begin = std::min(piece.begin, step_of(node) - 1);
       piece.end = std::max(piece.end, step_of(node) + 1);
     }
+    // The copy is made from the buffer, which has to be there in the step in which it begins.
     pieces[0].begin = std::min(pieces[0].begin, piece.begin);
     pieces[0].end = std::max(pieces[0].end, piece.begin + 1);
     pieces.push_back(piece);

@@ -70,7 +70,7 @@ TEST(PlaceWriter, WhatIsEvictedIsCopiedOutOnceAndFetchedAgain) {
 }
 
 TEST(PlaceWriter, AShuffleComesJustBeforeTheReadersItServes) {
-  const DeviceGraph graph = placed(test::laid_out(test::rows_then_columns()), {{"a", 0}, {"a#1", 8192}});
+  const DeviceGraph graph = placed(test::laid_out(test::kRowsThenColumns), {{"a", 0}, {"a#1", 8192}});
   EXPECT_THAT(node_names(graph), ElementsAre("a", "a_lx", "b"));
   EXPECT_EQ(graph.nodes[1].op.op, OpId::shuffle);
   EXPECT_EQ(place_of(graph, "a_lx"), lx_at(8192));

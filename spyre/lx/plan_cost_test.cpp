@@ -59,7 +59,7 @@ TEST(PlanCost, SumsAndDifferencesGoByParts) {
 }
 
 TEST(PlanCost, AShuffleTakesLongerTheMoreItMoves) {
-  const test::Analysed disagree(test::laid_out(test::rows_then_columns()));
+  const test::Analysed disagree(test::laid_out(test::kRowsThenColumns));
   const std::vector<TouchView>& views = disagree.analysis.views(disagree.id("a"));
   CoreView twice = *views[0].view;
   twice.runs.front().count *= 2;
@@ -73,16 +73,7 @@ TEST(Compulsory, IsEveryInputAndEveryResultOnce) {
 }
 
 TEST(Compulsory, OfAnInputOnlyWhatIsRead) {
-  const DeviceGraph graph = test::laid_out(R"(graph g {
-    input x : float16[64, 128] stride=[128, 1]
-    buffer a : float16[64, 64] stride=[64, 1]
-    node a (p0: 64, p1: 64) {
-      v0 = load x[128*p0 + p1]
-      v1 = exp v0
-      store a[64*p0 + p1] v1
-    }
-    return a
-  })");
+  const DeviceGraph graph = test::laid_out(test::kLeftHalf);
   EXPECT_EQ(compulsory_bytes(graph).value(), kTensor * 2);
 }
 

@@ -41,7 +41,7 @@ TEST(PlanEntries, NameTheOperandWhoseSlotWasTakenOver) {
 }
 
 TEST(PlanEntries, ACopyInAnotherDivisionHasItsOwnReaders) {
-  const Plan plan = plan_of(test::rows_then_columns(), kTensor * 8);
+  const Plan plan = plan_of(test::kRowsThenColumns, kTensor * 8);
   EXPECT_EQ(entry_named(plan, "a#1").copy_of, "a");
   EXPECT_THAT(entry_named(plan, "a#1").read_by, ElementsAre(1));
   EXPECT_THAT(entry_named(plan, "a").read_by, ElementsAre());

@@ -43,7 +43,7 @@ TEST(Residency, AResultThatIsReadIsCopiedOut) {
 }
 
 TEST(Residency, ReadersDividedOtherwiseAreServedOverTheRing) {
-  const Analysed disagree(test::laid_out(test::rows_then_columns()));
+  const Analysed disagree(test::laid_out(test::kRowsThenColumns));
   const Residency a = disagree.residency("a");
   ASSERT_THAT(a.relayouts, SizeIs(1));
   EXPECT_EQ(a.relayouts[0].view, *disagree.analysis.views(disagree.id("a"))[1].view);
@@ -52,18 +52,17 @@ TEST(Residency, ReadersDividedOtherwiseAreServedOverTheRing) {
 }
 
 TEST(Residency, WithoutAShuffleDivisionsThatDisagreeMeetInDeviceMemory) {
-  const Analysed forbidden(test::laid_out(test::rows_then_columns()),
-                           MoveSet::all().without({Move::kShuffle}));
+  const Analysed forbidden(test::laid_out(test::kRowsThenColumns), MoveSet::all().without({Move::kShuffle}));
   EXPECT_THAT(forbidden.residency("a").ineligible, StartsWith("core division mismatch: "));
   // The same when a request leaves these readers off the ring.
-  const Analysed disagree(test::laid_out(test::rows_then_columns()));
+  const Analysed disagree(test::laid_out(test::kRowsThenColumns));
   const CoreView* columns = disagree.analysis.views(disagree.id("a"))[1].view;
   EXPECT_THAT(disagree.residency("a", {.off_ring = {columns}}).ineligible,
               StartsWith("core division mismatch: "));
 }
 
 TEST(Residency, AReaderThatCannotReadLxDoesNotHoldUpTheOthers) {
-  DeviceGraph graph = test::laid_out(test::rows_then_columns());
+  DeviceGraph graph = test::laid_out(test::kRowsThenColumns);
   DeviceNode third = graph.nodes[0];  // a by rows once more, as the writer is
   const BufferId c = graph.add_buffer(graph.buffers[2]);
   third.name = graph.buffers[static_cast<size_t>(c)].name;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "spyre/graph/device_graph.h"
@@ -36,8 +37,7 @@ struct Analysed {
 };
 
 /// a = exp x by rows, then b = neg a by columns: 64 x 256, four cores each, who disagree about a.
-inline std::string rows_then_columns() {
-  return R"(graph g {
+inline constexpr std::string_view kRowsThenColumns = R"(graph g {
   input x : float16[64, 256] stride=[256, 1]
   buffer a : float16[64, 256] stride=[256, 1]
   buffer b : float16[64, 256] stride=[256, 1]
@@ -53,6 +53,31 @@ inline std::string rows_then_columns() {
   }
   return b
 })";
+
+/// The same, and then c = abs a by rows again.
+inline std::string rows_columns_rows() {
+  std::string text(kRowsThenColumns);
+  return text.replace(text.find("  return b"), std::string::npos,
+                      R"(  buffer c : float16[64, 256] stride=[256, 1]
+  node c (p0: 64/4, p1: 256) {
+    v0 = load a[256*p0 + p1]
+    v1 = abs v0
+    store c[256*p0 + p1] v1
+  }
+  return b, c
+})");
 }
+
+/// a = exp of the left half of x, 64 x 128.
+inline constexpr std::string_view kLeftHalf = R"(graph g {
+  input x : float16[64, 128] stride=[128, 1]
+  buffer a : float16[64, 64] stride=[64, 1]
+  node a (p0: 64, p1: 64) {
+    v0 = load x[128*p0 + p1]
+    v1 = exp v0
+    store a[64*p0 + p1] v1
+  }
+  return a
+})";
 
 }  // namespace spyre::test

@@ -88,6 +88,7 @@ void TrialPlan::change(const std::vector<Change>& changes) {
   }
   std::sort(touched.begin(), touched.end());
   touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+  // Where the buffers were until now, too: what was left out may take the room they give up.
   Window window{std::numeric_limits<int64_t>::max(), 0};
   for (const size_t b : touched) {
     if (estimate_.in_lx(b)) window.include(*now(b));
@@ -182,6 +183,8 @@ void TrialPlan::place(const std::vector<size_t>& buffers, Window window) {
   for (const size_t b : placed) {
     if (estimate_.in_lx(b)) window.include(*now(b));
   }
+  // Who may take over whose slot depends on who is there, so all are put first. Outside the window nothing is more
+  // crowded than it was: that is what makes a trial cheap.
   for (const size_t b : placed) estimate_.settle(b);
   for (const size_t b : estimate_.make_room(window)) {
     cost_ -= now(b)->on;

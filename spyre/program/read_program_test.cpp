@@ -13,6 +13,8 @@
 namespace spyre::program {
 namespace {
 
+using spyre::testing_artifacts::index_tensor;
+using spyre::testing_artifacts::indexed_rows;
 using spyre::testing_artifacts::OpSpec;
 using spyre::testing_artifacts::write_sdsc;
 using ::testing::HasSubstr;
@@ -73,18 +75,9 @@ module {
                  {"launch_spec.json", R"({"version": 1, "kernel_name": "k", "pool_size": 0, "args": [
     {"arg_index": 0, "role": "input", "shape": [4, "s0"], "dtype": "float16",
      "layout": {"device_size": [2, 4, 64], "device_dtype": "SEN169_FP16", "element_arrangement": "STANDARD"}}]})"}});
-  OpSpec gather{
-      .function = "identity",
-      .dims = {{"mb", 32}, {"out", 64}},
-      .tensors = {
-          {.order = {"mb"},
-           .stick = {"mb"},
-           .stick_sizes = {32},
-           .format = DataFormat::SENUINT32,
-           .indirection = "index_tensor",
-           .partner = 1},
-          {.order = {"out", "mb"}, .max_dim_sizes = {-1, 1}, .indirection = "value_tensor", .partner = 0},
-          {.order = {"mb", "out"}}}};
+  OpSpec gather{.function = "identity",
+                .dims = {{"mb", 32}, {"out", 64}},
+                .tensors = {index_tensor(1), indexed_rows(), {.order = {"mb", "out"}}}};
   out.push_back({{"sdsc_0.json", write_sdsc(gather).dump()}});
   return out;
 }

@@ -57,6 +57,21 @@ struct TensorSpec {
   }
 };
 
+/// Indices along "mb", whole numbers of 32 bits, by which operand `partner` is read or written.
+inline TensorSpec index_tensor(int partner) {
+  return {.order = {"mb"},
+          .stick = {"mb"},
+          .stick_sizes = {32},
+          .format = DataFormat::SENUINT32,
+          .indirection = "index_tensor",
+          .partner = partner};
+}
+
+/// The rows, outermost, that operand 0 picks: `page` of them by each of its indices.
+inline TensorSpec indexed_rows(int64_t page = 1) {
+  return {.order = {"out", "mb"}, .max_dim_sizes = {-1, page}, .indirection = "value_tensor", .partner = 0};
+}
+
 struct OpSpec {
   std::string function;
   std::vector<Dim> dims;

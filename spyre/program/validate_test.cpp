@@ -291,18 +291,9 @@ TEST(Rule, SlicesAreWholeSticks) {
 }
 
 TEST(Rule, IndexTensorsMayHaveLessThanOneStick) {
-  OpSpec op{
-      .function = "identity",
-      .dims = {{"mb", 8, 2}, {"out", 64}},
-      .tensors = {
-          {.order = {"mb"},
-           .stick = {"mb"},
-           .stick_sizes = {32},
-           .format = DataFormat::SENUINT32,
-           .indirection = "index_tensor",
-           .partner = 1},
-          {.order = {"out", "mb"}, .max_dim_sizes = {-1, 1}, .indirection = "value_tensor", .partner = 0},
-          {.order = {"mb", "out"}}}};
+  OpSpec op{.function = "identity",
+            .dims = {{"mb", 8, 2}, {"out", 64}},
+            .tensors = {index_tensor(1), indexed_rows(), {.order = {"mb", "out"}}}};
   EXPECT_TRUE(read(write_sdsc(op)).ok()) << read(write_sdsc(op)).error().to_string();
   op.dims[0] = {"mb", 40};
   expect_refused(write_sdsc(op),

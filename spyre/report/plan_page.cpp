@@ -267,11 +267,11 @@ function drawMap() {
   make(svg, 'text', {class: 'axis', x: width - right, y: 19, 'text-anchor': 'end'},
        limit ? `capacity ${bytes(plan.capacity)}` : `peak ${bytes(plan.peak)} of ${bytes(plan.capacity)} capacity`);
   // Parents share their last step with the child that takes over their slot; the drawing shares it evenly.
-  const heirs = new Map(placed.filter(b => b.in_place_of).map(b => [b.in_place_of, b]));
+  const successors = new Map(placed.filter(b => b.in_place_of).map(b => [b.in_place_of, b]));
   const byArea = [...placed].sort((a, b) => b.bytes_per_core - a.bytes_per_core);  // small ones on top
   for (const b of byArea) {
     const begin = x(b.live[0] + (b.in_place_of ? 0.5 : 0));
-    const end = x(b.live[1] - (heirs.has(b.buffer) ? 0.5 : 0));
+    const end = x(b.live[1] - (successors.has(b.buffer) ? 0.5 : 0));
     const height = Math.max(3, y(b.address) - y(b.address + b.bytes_per_core)), y0 = y(b.address) - height;
     const group = make(svg, 'g', {class: b.copy_of ? 'buffer copy' : 'buffer', style: `--hue:${hue(b).toFixed(1)}`, tabindex: 0,
                                   role: 'button', 'aria-label': b.buffer});

@@ -8,7 +8,7 @@
 
 namespace spyre::solve {
 
-/// A buffer as the exact solver sees it: plain integers, and time cut into *sections*, the stretches between
+/// A buffer as the exact solver sees it: plain integers, and time cut into *sections*, the intervals between
 /// two neighbouring begins or ends, inside which nothing changes.
 struct Item {
   BufferIndex id;  ///< in the problem it came from

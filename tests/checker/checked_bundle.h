@@ -4,35 +4,21 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "spyre/base/json.h"
-#include "spyre/codegen/superdsc/bundle.h"
+#include "spyre/codegen/superdsc/corpus_for_test.h"
 #include "spyre/device/exec/checked_run.h"
 #include "spyre/device/exec/test_memory.h"
-#include "spyre/opspec/text.h"
 #include "spyre/program/read_program.h"
 
 /// A kernel of the corpus as a bundle on a card with a checker: arguments a few sticks apart, inputs written
 /// by the host, everything else untouched.
 namespace spyre {
 
-inline std::vector<std::string> corpus_names() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(SPYRE_OPSPEC_CORPUS)) {
-    names.push_back(entry.path().stem());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-inline Kernel corpus_kernel(const std::string& name) {
-  const std::string path = SPYRE_OPSPEC_CORPUS "/" + name + ".opspec";
-  return parse_kernel(read_text(path).value(), path).value();
-}
+using superdsc::corpus_kernel;
+using superdsc::corpus_names;
 
 /// How a run ended: the first of these that says no.
 struct Outcome {

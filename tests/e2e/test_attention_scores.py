@@ -8,6 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from tests.sweeps import in_turn
+
 
 @pytest.fixture(autouse=True)
 def fresh():
@@ -93,9 +95,9 @@ def whole_row_masks(dtype, keys):
     return masks
 
 
-@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
-@pytest.mark.parametrize("keys", [64, 37])
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
+@pytest.mark.parametrize(
+    "dtype, keys, compiled", in_turn([torch.float16, torch.bfloat16, torch.float32], [64, 37], [False, True]), ids=str
+)
 def test_rows_that_are_masked_whole_are_as_on_the_cpu(dtype, keys, compiled):
     q, k, v = (held(2, 4, n, 64, dtype=dtype) for n in (9, keys, keys))
     for name, mask in whole_row_masks(dtype, keys).items():

@@ -5,6 +5,8 @@ import itertools
 import pytest
 import torch
 
+from tests.sweeps import in_turn
+
 WORDS = [torch.float32, torch.int32, torch.int64]
 
 
@@ -44,13 +46,13 @@ def test_conversions_of_what_lies_otherwise(dtype, to):
 
 @pytest.mark.parametrize("shape", [(24, 4), (2, 4), (63, 5), (64, 4), (130, 3), (3, 24, 4), (2, 2, 1, 64)], ids=str)
 def test_widened_values_along_any_dimension(shape):
-    """Halves that were turned before they were widened: sticks along rows, in the order that widening leaves."""
+    """Values transposed before they were widened from fp16: sticks along rows, in the order that widening leaves."""
     x = numbers(torch.float16, *shape).remainder(1000)
     for dims in ((-1, -2), (0, -1)):
-        turned = x.transpose(*dims).contiguous().to("spyre").transpose(*dims).float()
-        found = stays_on_the_card(lambda turned=turned: torch.empty(shape, device="spyre").copy_(turned))
+        transposed = x.transpose(*dims).contiguous().to("spyre").transpose(*dims).float()
+        found = stays_on_the_card(lambda transposed=transposed: torch.empty(shape, device="spyre").copy_(transposed))
         assert torch.equal(found.cpu(), x.float())
-        rows = stays_on_the_card(lambda turned=turned: turned.sum(-1))
+        rows = stays_on_the_card(lambda transposed=transposed: transposed.sum(-1))
         assert torch.equal(rows.cpu(), x.float().sum(-1))
 
 
@@ -90,16 +92,16 @@ def test_woven_rows_seen_as_one(columns):
 def test_a_part_of_two_heads(part, tokens, dtype):
     """Two heads of 16 words are as long as a stick: the batch is told from the sticks along a row."""
     x = numbers(dtype, 2, tokens, 2, 64).remainder(500)
-    for turned in (x, x.transpose(1, 2)):
-        on_card = x.to("spyre") if turned is x else x.to("spyre").transpose(1, 2)
-        assert torch.equal(stays_on_the_card(lambda v=on_card: v[..., part].clone()).cpu(), turned[..., part])
-        assert torch.equal(stays_on_the_card(lambda v=on_card: -v[..., part]).cpu(), -turned[..., part])
+    for transposed in (x, x.transpose(1, 2)):
+        on_card = x.to("spyre") if transposed is x else x.to("spyre").transpose(1, 2)
+        assert torch.equal(stays_on_the_card(lambda v=on_card: v[..., part].clone()).cpu(), transposed[..., part])
+        assert torch.equal(stays_on_the_card(lambda v=on_card: -v[..., part]).cpu(), -transposed[..., part])
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
 @pytest.mark.parametrize("width", [16, 32, 64, 70])
 def test_a_part_of_rows_put_side_by_side(width, dtype):
-    """Two rows of 32 halves together are as long as a stick: one of them steps as far as sticks do."""
+    """Two rows of 32 fp16 values together are as long as a stick: one of them steps as far as sticks do."""
     x = torch.randn(2, 8, width).to(dtype).to("spyre")
 
     def part(x):
@@ -113,8 +115,10 @@ def test_a_part_of_rows_put_side_by_side(width, dtype):
 def test_sticks_along_any_dimension(shape, dtype):
     x = numbers(dtype, *shape)
     for order in itertools.permutations(range(len(shape))):
-        turned = x.permute(order).contiguous().to("spyre").permute([order.index(d) for d in range(len(shape))])
-        found = stays_on_the_card(lambda turned=turned: torch.empty(shape, dtype=dtype, device="spyre").copy_(turned))
+        transposed = x.permute(order).contiguous().to("spyre").permute([order.index(d) for d in range(len(shape))])
+        found = stays_on_the_card(
+            lambda transposed=transposed: torch.empty(shape, dtype=dtype, device="spyre").copy_(transposed)
+        )
         assert torch.equal(found.cpu(), x)
 
 
@@ -196,8 +200,9 @@ def test_clones_keep_the_order_of_dimensions(dtype, shape, on_the_card_only):
         assert torch.equal(found.cpu(), x.permute(order))
 
 
-@pytest.mark.parametrize("shape", [(2, 12, 2, 64), (2, 3, 5, 70), (3, 5, 7, 32)], ids=str)
-@pytest.mark.parametrize("widened", ["target", "source", "both"])
+@pytest.mark.parametrize(
+    "widened, shape", in_turn(["target", "source", "both"], [(2, 12, 2, 64), (2, 3, 5, 70), (3, 5, 7, 32)]), ids=str
+)
 def test_sums_into_what_a_conversion_left(widened, shape, on_the_card_only):
     """The gradients that meet behind a norm: one was widened, the other not, and their dimensions lie otherwise."""
     x = numbers(torch.float16, *shape).remainder(1000)
@@ -207,18 +212,20 @@ def test_sums_into_what_a_conversion_left(widened, shape, on_the_card_only):
 
     for order in itertools.permutations(range(len(shape))):
         back = [order.index(d) for d in range(len(shape))]
-        for turned in (False, True):
+        for transposed in (False, True):
             a = on_card(x, widened != "source")
             b = on_card(x.permute(order).contiguous(), widened != "target").permute(back)
-            target, source = (b, a) if turned else (a, b)
+            target, source = (b, a) if transposed else (a, b)
             assert torch.equal(target.add_(source).cpu(), 2 * x.float())
 
 
 SIZES = [1, 2, 3, 32, 64, 65]
 
 
-@pytest.mark.parametrize("shape", itertools.product(SIZES, SIZES), ids=str)
-@pytest.mark.parametrize("dtype", [torch.bool, torch.float16, torch.float32, torch.int64], ids=str)
+COLUMN_DTYPES = [torch.bool, torch.float16, torch.float32, torch.int64]
+
+
+@pytest.mark.parametrize("shape, dtype", in_turn(itertools.product(SIZES, SIZES), COLUMN_DTYPES), ids=str)
 def test_columns_written_in_place_leave_the_others(dtype, shape, on_the_card_only):
     torch.full((1 << 16,), 7.0, dtype=torch.float16).to("spyre")  # what is behind the ends of rows is not zero
     x = numbers(dtype, *shape).remainder(100)

@@ -1,8 +1,8 @@
 """PyTorch's device-generic behaviour on the card: views, indexing, copies, storage, serialization, random numbers,
 streams and events, the accelerator API, modules and autograd.
 
-The judge is PyTorch on the CPU: values are small integers or halves, which every format of the card holds exactly, so
-results must be equal bit for bit.
+The judge is PyTorch on the CPU: values are small integers or multiples of 0.5, which every format of the card holds
+exactly, so results must be equal bit for bit.
 """
 
 import copy
@@ -163,7 +163,7 @@ class TestViews(SpyreTestCase):
 
     @dtypes(torch.float16)
     def test_rows_that_end_inside_a_stick(self, device, dtype):
-        # 64 halves fill a stick: lengths around it, and views that start and end inside one.
+        # 64 fp16 values fill a stick: lengths around it, and views that start and end inside one.
         for columns in (1, 63, 64, 65, 127, 128, 130):
             host, card = self.pair((5, columns), dtype, device)
             for view in (

@@ -258,7 +258,7 @@ CHOICES = {
 @pytest.mark.parametrize("dtype", [torch.int32, torch.int64], ids=str)
 @pytest.mark.parametrize("op", CHOICES)
 def test_choices_between_integers_are_exact(op, dtype):
-    # Whole sticks: a mask of integers is in the order of halves where rows end inside one (ADR 0018).
+    # Whole sticks: a mask of integers is in the order of fp16 where rows end inside one (ADR 0018).
     ones = torch.tensor([2**24 + 1, 2**31 - 1, -(2**31) + 1, 2_000_000_000, -(2**24) - 3, 5, 0, -7], dtype=dtype)
     others = torch.tensor([2**24, 2**31 - 2, 2**31 - 1, -2_000_000_000, -(2**24) - 2, 6, 0, 7], dtype=dtype)
     x, y = ones.repeat(2, 8).to("spyre"), others.repeat(2, 8).to("spyre")

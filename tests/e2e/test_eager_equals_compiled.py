@@ -14,6 +14,8 @@ from test_eager import BINARY, BROADCASTS, FORMS, HALF, POSITIVE, SINGLE, UNARY,
 from torch.nn import functional as f
 from torch.utils import _pytree as pytree
 
+from tests.sweeps import in_turn
+
 DTYPES = {"float16": torch.float16, "float32": torch.float32, "int64": torch.int64, "bool": torch.bool}
 VIEWS = {**FORMS, "6d": lambda make: make((2, 1, 2, 1, 3, 64))}
 
@@ -64,8 +66,8 @@ ON_THE_CPU_IN_ONE = {
         (name, "bool"): "a power of truth values is an integer"
         for name in ("cube", "inverse_square", "power", "square")
     },
-    ("masked_fill", "int64"): "a mask of integers, made alone, has the order of halves in short rows",
-    ("where", "int64"): "a mask of integers, made alone, has the order of halves in short rows",
+    ("masked_fill", "int64"): "a mask of integers, made alone, has the order of fp16 in short rows",
+    ("where", "int64"): "a mask of integers, made alone, has the order of fp16 in short rows",
     ("all", "float32"): "the compiled form compares with zero first, in 32 bits, and then cannot turn the stick",
     ("all", "int64"): "the compiled form compares with zero first, in 32 bits, and then cannot turn the stick",
     ("layer_norm", "float32"): "of a transposed tensor; the eager form also makes the statistics",
@@ -126,30 +128,21 @@ def same_both_ways(name, dtype, function, inputs, form):
         assert different == 0, f"{name} {dtype} {form}: {different} of {one.numel()} elements differ"
 
 
-def in_forms(operators, forms):
-    """Pairs of an operator and a form: one form of each in `make test`, in turn; the rest is the full run's."""
-    names = list(forms)
-    for index, name in enumerate(operators):
-        chosen = names[index % len(names)]
-        for form in names:
-            yield pytest.param(name, form, marks=() if form == chosen else pytest.mark.full)
-
-
-@pytest.mark.parametrize("name,form", in_forms(OF_ONE, VIEWS))
+@pytest.mark.parametrize("name,form", in_turn(OF_ONE, VIEWS))
 def test_one_tensor(name, form):
     for dtype in DTYPES:
         x = VIEWS[form](values(DTYPES[dtype], 1, name in POSITIVE))
         same_both_ways(name, dtype, OF_ONE[name], [x], form)
 
 
-@pytest.mark.parametrize("name,form", in_forms(BINARY, VIEWS))
+@pytest.mark.parametrize("name,form", in_turn(BINARY, VIEWS))
 def test_two_tensors_alike(name, form):
     for dtype in DTYPES:
         x, y = (VIEWS[form](values(DTYPES[dtype], seed, seed == 2)) for seed in (1, 2))
         same_both_ways(name, dtype, BINARY[name], [x, y], form)
 
 
-@pytest.mark.parametrize("name,form", in_forms(BINARY, BROADCASTS))
+@pytest.mark.parametrize("name,form", in_turn(BINARY, BROADCASTS))
 def test_broadcasting(name, form):
     for dtype in DTYPES:
         x, y = (values(DTYPES[dtype], seed, seed == 2)(BROADCASTS[form][seed - 1]) for seed in (1, 2))

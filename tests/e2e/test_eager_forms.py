@@ -22,7 +22,7 @@ SEVERAL_STEPS = dict(rtol=1e-2, atol=1e-2)
 SHAPES = [(4, 128), (3, 70), (2, 3, 70), (2, 4, 64)]
 
 
-def halves(*shape, seed=0):
+def fp16(*shape, seed=0):
     return maker(torch.float16, seed)(shape).to("spyre")
 
 
@@ -57,14 +57,14 @@ STATISTICS = {
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("op", STATISTICS)
 def test_statistics(op, shape, dim):
-    same_as_on_the_cpu(lambda x: STATISTICS[op](x, dim), halves(*shape))
+    same_as_on_the_cpu(lambda x: STATISTICS[op](x, dim), fp16(*shape))
 
 
 @pytest.mark.parametrize("shape,groups", [((2, 8, 64), 4), ((2, 8, 5, 7), 2), ((2, 128), 2)], ids=str)
 def test_group_norm(shape, groups):
-    weight, bias = halves(shape[1], seed=1), halves(shape[1], seed=2)
-    same_as_on_the_cpu(lambda x, w, b: f.group_norm(x, groups, w, b), halves(*shape), weight, bias, several=True)
-    same_as_on_the_cpu(lambda x: f.group_norm(x, groups), halves(*shape), several=True)
+    weight, bias = fp16(shape[1], seed=1), fp16(shape[1], seed=2)
+    same_as_on_the_cpu(lambda x, w, b: f.group_norm(x, groups, w, b), fp16(*shape), weight, bias, several=True)
+    same_as_on_the_cpu(lambda x: f.group_norm(x, groups), fp16(*shape), several=True)
 
 
 TAKEN_APART = {
@@ -97,7 +97,7 @@ TAKEN_APART = {
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("op", TAKEN_APART)
 def test_what_pytorch_takes_apart(op, shape):
-    same_as_on_the_cpu(TAKEN_APART[op], halves(*shape), several=op != "count_nonzero")
+    same_as_on_the_cpu(TAKEN_APART[op], fp16(*shape), several=op != "count_nonzero")
 
 
 IN_PLACE = {
@@ -116,7 +116,7 @@ IN_PLACE = {
 
 @pytest.mark.parametrize("op", IN_PLACE)
 def test_what_pytorch_takes_apart_in_place(op):
-    x = halves(5, 70)[1:4]
+    x = fp16(5, 70)[1:4]
     expected = IN_PLACE[op](x.cpu().float())
     result = IN_PLACE[op](x)
     assert result.data_ptr() == x.data_ptr()
@@ -126,7 +126,7 @@ def test_what_pytorch_takes_apart_in_place(op):
 @pytest.mark.parametrize("size", [(3, 70), (0,)], ids=str)
 @pytest.mark.parametrize("op", [torch.expm1, torch._C._nn.mish, torch._C._nn.elu, torch.frac, torch._C._nn.hardsigmoid])
 def test_what_pytorch_takes_apart_into_a_tensor(op, size):
-    x, out = halves(3, 70), torch.empty(size, dtype=torch.float16, device="spyre")
+    x, out = fp16(3, 70), torch.empty(size, dtype=torch.float16, device="spyre")
     assert op(x, out=out) is out
     torch.testing.assert_close(out.cpu().float(), op(x.cpu().float()), **SEVERAL_STEPS)
 
@@ -149,8 +149,8 @@ def test_halves_are_computed_in_halves_on_the_threads_that_said_so():
 
 @pytest.mark.parametrize("training", [False, True])
 def test_batch_norm(training):
-    x, scale, shift, mean = halves(4, 8, 64), halves(8, seed=1), halves(8, seed=2), halves(8, seed=3)
-    var = halves(8, seed=4).abs() + 1
+    x, scale, shift, mean = fp16(4, 8, 64), fp16(8, seed=1), fp16(8, seed=2), fp16(8, seed=3)
+    var = fp16(8, seed=4).abs() + 1
     inputs = (x, mean, var, scale, shift)
     expected = on_the_host(inputs)
     wanted = f.batch_norm(*expected, training=training)
@@ -161,20 +161,20 @@ def test_batch_norm(training):
 
 @pytest.mark.parametrize("function", [f.softmax, f.log_softmax])
 def test_a_softmax_of_halves_in_float32(function):
-    x = halves(3, 100)
+    x = fp16(3, 100)
     result = function(x, -1, dtype=torch.float32)
     torch.testing.assert_close(result.cpu(), function(x.cpu(), -1, dtype=torch.float32), rtol=2e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("ignored", [-100, 3])
 def test_cross_entropy(ignored):
-    scores, classes = halves(4, 100), torch.tensor([1, 99, 3, 50]).to("spyre")
+    scores, classes = fp16(4, 100), torch.tensor([1, 99, 3, 50]).to("spyre")
     same_as_on_the_cpu(lambda x, c: f.cross_entropy(x, c, ignore_index=ignored), scores, classes, several=True)
 
 
 @pytest.mark.parametrize("window", [2, (4, 2)], ids=str)
 def test_pools(window):
-    x = halves(2, 64, 8, 8)
+    x = fp16(2, 64, 8, 8)
     same_as_on_the_cpu(lambda x: f.avg_pool2d(x, window), x, several=True)
     same_as_on_the_cpu(lambda x: f.max_pool2d(x, window, return_indices=True), x)
 
@@ -202,13 +202,13 @@ def test_classes_and_sets():
     same_as_on_the_cpu(lambda i: f.one_hot(i, 7), index)
     same_as_on_the_cpu(torch.isin, index, torch.tensor([3, 2**20 + 1, 5]).to("spyre"))
     same_as_on_the_cpu(lambda i, t: torch.isin(i, t, invert=True), index, torch.tensor([3]).to("spyre"))
-    same_as_on_the_cpu(torch.isin, halves(3, 70).round(), halves(4, seed=1).round())
-    same_as_on_the_cpu(lambda m: m.cumsum(-1), halves(3, 70) > 0)
+    same_as_on_the_cpu(torch.isin, fp16(3, 70).round(), fp16(4, seed=1).round())
+    same_as_on_the_cpu(lambda m: m.cumsum(-1), fp16(3, 70) > 0)
 
 
 @pytest.mark.parametrize("shape,dim", [((5,), 0), ((3, 70), -1), ((70, 3), 0), ((2, 300), -1), ((2, 5, 64), 1)])
 def test_running_sums(shape, dim):
-    close(halves(*shape).cumsum(dim), halves(*shape).cpu().float().cumsum(dim))
+    close(fp16(*shape).cumsum(dim), fp16(*shape).cpu().float().cumsum(dim))
     wide = maker(torch.float32)(shape)
     torch.testing.assert_close(wide.to("spyre").cumsum(dim).cpu(), wide.cumsum(dim), rtol=1e-6, atol=1e-5)
     whole = torch.randint(-(2**23), 2**23, shape)
@@ -229,7 +229,7 @@ CONVOLUTIONS = {
 def test_convolutions(kind):
     image, filters, options = CONVOLUTIONS[kind]
     convolve = f.conv1d if len(image) == 3 else f.conv2d
-    inputs = halves(*image), halves(*filters, seed=1) * 0.1, halves(filters[0], seed=2)
+    inputs = fp16(*image), fp16(*filters, seed=1) * 0.1, fp16(filters[0], seed=2)
     same_as_on_the_cpu(lambda *t: convolve(*t, **options), *inputs, several=True)
 
 
@@ -237,7 +237,7 @@ def test_convolutions(kind):
 
 
 def attention_inputs(length, shared=4):
-    return [halves(2, heads, length, 64, seed=seed) for seed, heads in enumerate((4, shared, shared))]
+    return [fp16(2, heads, length, 64, seed=seed) for seed, heads in enumerate((4, shared, shared))]
 
 
 ATTENTION = {
@@ -287,7 +287,7 @@ def at(index, dim):
 def test_reads_by_one_index(shape, index):
     positions = torch.tensor(index).to("spyre")
     for dim in range(len(shape)):
-        same_as_on_the_cpu(lambda x, i, dim=dim: torch.ops.aten.index(x, [None] * dim + [i]), halves(*shape), positions)
+        same_as_on_the_cpu(lambda x, i, dim=dim: torch.ops.aten.index(x, [None] * dim + [i]), fp16(*shape), positions)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -295,14 +295,14 @@ def test_writes_by_one_index(shape):
     for dim in range(len(shape)):
         part = list(shape)
         part[dim] = 2
-        values, positions = halves(*part, seed=1), torch.tensor([1, 0]).to("spyre")
+        values, positions = fp16(*part, seed=1), torch.tensor([1, 0]).to("spyre")
 
         def put(x, i, v, dim=dim):
             x = x.clone()
             x[at(i - x.shape[dim], dim)] = v
             return x
 
-        x = halves(*shape)
+        x = fp16(*shape)
         same_as_on_the_cpu(put, x, positions, values)
         same_as_on_the_cpu(lambda x, i, v, dim=dim: x.index_copy(dim, i, v), x, positions, values)
         same_as_on_the_cpu(lambda x, i, v, dim=dim: x.clone().index_copy_(dim, i, v), x, positions, values)
@@ -316,11 +316,11 @@ def test_a_written_number_is_repeated():
         x[i] = x[0, 0].clone()
         return x
 
-    same_as_on_the_cpu(put, halves(5, 70), torch.tensor([3, 1]).to("spyre"))
+    same_as_on_the_cpu(put, fp16(5, 70), torch.tensor([3, 1]).to("spyre"))
 
 
 def test_a_cache_is_written_in_place():
-    cache, step = halves(1, 2, 8, 64), halves(1, 2, 1, 64, seed=1)
+    cache, step = fp16(1, 2, 8, 64), fp16(1, 2, 1, 64, seed=1)
     expected = cache.cpu()
     expected[:, :, 5:6] = step.cpu()
     result = cache.index_copy_(2, torch.tensor([5]).to("spyre"), step)
@@ -329,7 +329,7 @@ def test_a_cache_is_written_in_place():
 
 
 def test_indices_the_card_does_not_take_are_the_cpus():
-    x = halves(4, 70)
+    x = fp16(4, 70)
     one, two = torch.tensor([0, 3]).to("spyre"), torch.tensor([1, 69]).to("spyre")
     for index in ((one, two), (x > 0,), (one.cpu(),)):
         with fallbacks_allowed():
@@ -342,7 +342,7 @@ def test_indices_the_card_does_not_take_are_the_cpus():
 
 @pytest.mark.parametrize("dim", [0, 1])
 def test_elements_by_index(dim):
-    x, y = halves(8, 70).round(), halves(8, 70, seed=1).round()
+    x, y = fp16(8, 70).round(), fp16(8, 70, seed=1).round()
     index = torch.randint(0, 5, (8, 70), generator=torch.Generator().manual_seed(2)).to("spyre")
     row = index[0].clone()[: x.shape[dim]]
     # From the host: what is widened on the card lies in another order, which the index has not.
@@ -358,7 +358,7 @@ def test_elements_by_index(dim):
 
 
 def test_an_index_that_does_not_exist_is_pytorchs_error():
-    x, index = halves(3, 4), torch.tensor([[0, 4]]).to("spyre")
+    x, index = fp16(3, 4), torch.tensor([[0, 4]]).to("spyre")
     with fallbacks_allowed():
         calls = (lambda: x.gather(1, index), lambda: x.scatter(1, index, 1.0), lambda: x.index_add(0, index[0], x[:2]))
         for call in calls:
@@ -397,9 +397,9 @@ def test_a_form_that_fails_midway_is_one_fallback_of_the_operator():
 def test_wrong_arguments_raise_what_the_cpu_raises():
     with fallbacks_allowed():
         with pytest.raises(RuntimeError, match="selected index k out of range"):
-            halves(3, 4).topk(9)
+            fp16(3, 4).topk(9)
         with pytest.raises(IndexError, match="Dimension out of range"):
-            halves(3, 4).var(5)
+            fp16(3, 4).var(5)
 
 
 def test_a_warning_names_the_callers_line():
@@ -432,7 +432,7 @@ print(sorted(counts), {reason for entry in counts.values() for reason in entry["
 
 
 def gradients_agree(function, *shapes):
-    card = [halves(*shape, seed=seed).requires_grad_() for seed, shape in enumerate(shapes)]
+    card = [fp16(*shape, seed=seed).requires_grad_() for seed, shape in enumerate(shapes)]
     host = [t.detach().cpu().float().requires_grad_() for t in card]
     for inputs in (card, host):
         out = function(*inputs)
@@ -464,7 +464,7 @@ def test_gradients_of_writes():
 
 
 def test_a_class_that_does_not_exist_has_no_loss():
-    scores, target = halves(3, 70), torch.tensor([1, 70, -100]).to("spyre")
+    scores, target = fp16(3, 70), torch.tensor([1, 70, -100]).to("spyre")
     with fallbacks_allowed(), pytest.raises(IndexError, match="out of bounds"):
         torch.nn.functional.nll_loss(scores, target)
 
@@ -485,7 +485,7 @@ STRIDED = {
 @pytest.mark.parametrize("shape", [(2, 7, 32), (3, 5, 6), (1, 8, 70)], ids=str)
 @pytest.mark.parametrize("name", STRIDED)
 def test_results_lie_as_pytorch_promises(name, shape):
-    x = halves(*shape).transpose(0, 1)
+    x = fp16(*shape).transpose(0, 1)
     promised = STRIDED[name](torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device="meta"))
     found = STRIDED[name](x)
     assert torch._prims_common.check_significant_strides(found, promised, only_cuda=False)[0], found.stride()

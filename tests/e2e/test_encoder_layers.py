@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-TOLERANCE = 0.02  # halves through two layers, against float32
+TOLERANCE = 0.02  # fp16 through two layers, against float32
 
 
 def on_card(value):

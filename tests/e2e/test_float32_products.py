@@ -62,15 +62,15 @@ def test_a_product_is_as_good_as_float32(name, compiled):
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 @pytest.mark.parametrize("size", [(64, 128, 64), (5, 70, 33), (16, 16, 3)], ids=str)
-@pytest.mark.parametrize("turned", ["left", "right", "both"])
-def test_transposed_operands(turned, size, compiled):
+@pytest.mark.parametrize("transposed", ["left", "right", "both"])
+def test_transposed_operands(transposed, size, compiled):
     m, k, n = size
-    x = rand(k, m).t() if turned != "right" else rand(m, k)
-    y = rand(n, k).t() if turned != "left" else rand(k, n)
-    args = (x.t() if turned != "right" else x, y.t() if turned != "left" else y)
+    x = rand(k, m).t() if transposed != "right" else rand(m, k)
+    y = rand(n, k).t() if transposed != "left" else rand(k, n)
+    args = (x.t() if transposed != "right" else x, y.t() if transposed != "left" else y)
 
     def multiply(x, y):
-        return (x.t() if turned != "right" else x) @ (y.t() if turned != "left" else y)
+        return (x.t() if transposed != "right" else x) @ (y.t() if transposed != "left" else y)
 
     found = on_card(multiply, *(a.contiguous() for a in args), compiled=compiled)
     assert units(found, x, y) <= 2 * max(units(x @ y, x, y), 1)

@@ -263,7 +263,7 @@ class TestPlan:
 class TestRefusals:
     def test_arguments_are_spyre_tensors(self, prepare):
         plan = prepare(pointwise("neg", 4, 64, 1))
-        with pytest.raises(RuntimeError, match="SpyreStream::launch: argument 0 must be on Spyre device"):
+        with pytest.raises(RuntimeError, match="SpyreStream::launch: argument 0 must be on Spyre device, found cpu"):
             _C.launch_jobplan(plan, [small(4, 64), on_card(small(4, 64))])
 
     def test_the_number_of_arguments_is_checked(self, prepare):

@@ -246,9 +246,9 @@ def test_a_file_with_another_number_of_elements_is_refused(elements):
 
 def test_a_file_keeps_layouts_that_can_be():
     plain = torch.arange(35.0, dtype=torch.float16).reshape(5, 7)
-    turned = SpyreTensorLayout([5, 7], [7, 1], torch.float16, [1, 0])
+    restickified = SpyreTensorLayout([5, 7], [7, 1], torch.float16, [1, 0])
     sparse = SpyreTensorLayout([5, 7], [7, 1], torch.float16, [0, 1, -1])
-    for layout in (None, turned, sparse):
+    for layout in (None, restickified, sparse):
         x = plain.to("spyre") if layout is None else plain.to("spyre", device_layout=layout)
         y = torch.load(io.BytesIO(saved(x)), weights_only=True)
         assert y.device_tensor_layout() == x.device_tensor_layout() and torch.equal(y.cpu(), plain)

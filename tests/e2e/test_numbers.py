@@ -13,6 +13,8 @@ import sys
 import pytest
 import torch
 
+from tests.sweeps import in_turn
+
 DTYPES = [
     torch.float16,
     torch.bfloat16,
@@ -420,12 +422,17 @@ def outcome(name, other, dtype, device, way):
     return target.cpu().float().tolist()
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", IN_PLACE)
-def test_in_place_results_that_cannot_be_cast_back_are_errors(name, way):
-    for other, dtype in itertools.product(OTHERS, TARGETS):
-        if way == "compiled" and other not in ("float", "int"):
-            continue
+#: Of all kinds of operands when called; of a number, the two kinds in turn, when compiled.
+IN_PLACE_CALLS = [(name, "eager", tuple(OTHERS)) for name in IN_PLACE]
+IN_PLACE_CALLS += [
+    pytest.param(*call.values[:1], "compiled", call.values[1:], marks=call.marks)
+    for call in in_turn(IN_PLACE, ("float", "int"))
+]
+
+
+@pytest.mark.parametrize("name, way, others", IN_PLACE_CALLS, ids=str)
+def test_in_place_results_that_cannot_be_cast_back_are_errors(name, way, others):
+    for other, dtype in itertools.product(others, TARGETS):
         if way == "compiled" and name == "addcmul_" and not dtype.is_floating_point:
             continue  # PyTorch cuts the factor down to an integer, but not in compiled programs
         torch._dynamo.reset()

@@ -3,21 +3,29 @@
 For every operator, dtype and sample: what the card computes is what the CPU computes from the same inputs, after both
 went through the card's number format once. What the CPU refuses, the card refuses. Exceptions are in
 expectations.toml and nowhere else.
+
+`make test` looks at every operator in every dtype; its samples take turns, so that each dtype sees the first one and
+others than its neighbours. Without `-m "not full"`, as in `make test-full`, every dtype sees all of them.
 """
 
+import random
 import unittest
 import warnings
 
 import expectations
+import numpy as np
 import pytest
 import torch
+from torch.testing._internal import common_utils
 from torch.testing._internal.common_device_type import instantiate_device_type_tests, ops
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.common_utils import TestCase
+from torch.testing._internal.opinfo import core as opinfo_core
 from torch.utils import _pytree as pytree
 
 DTYPES = (torch.float16, torch.float32, torch.bool, torch.int64)
 REFUSALS = (RuntimeError, ValueError, TypeError, IndexError, AssertionError)
+TURNS = 3
 
 
 def _is_dense(tensor: torch.Tensor) -> bool:
@@ -57,6 +65,14 @@ def _is_finite(tree) -> bool:
     return all(bool(t.isfinite().all()) for t in tensors)
 
 
+def seed(number: int = common_utils.SEED) -> None:
+    """What draws samples, and what draws on the card; torch.manual_seed knows more devices, and takes longer."""
+    torch.default_generator.manual_seed(number)
+    torch.spyre.manual_seed_all(number)
+    random.seed(number)
+    np.random.seed(number)
+
+
 class Call:
     """One sample, ready to run on the card and, with inputs rounded by the card, on the CPU."""
 
@@ -68,9 +84,7 @@ class Call:
 
     def run(self, function, inputs, **extra):
         first, args, kwargs = inputs
-        # torch.manual_seed formats the stack for devices that are not there, which takes longer than the operator.
-        torch.default_generator.manual_seed(7)
-        torch.spyre.manual_seed_all(7)
+        seed(7)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return function(first, *args, **kwargs, **extra)
@@ -166,22 +180,42 @@ class Judge:
                 raise AssertionError(f"{':'.join(self.name)} {where}\n{type(error).__name__}: {error}") from error
             self.refused.add(reason)
 
-    def verdict(self) -> None:
+    def verdict(self, every_sample: bool) -> None:
         unused = [refusal.name for refusal in self.refusals if refusal not in self.refused]
-        if unused and self.samples:
+        if unused and self.samples and every_sample:
             self.case.fail(f"{':'.join(self.name)}: expectations.toml lists it under {unused}, but no sample fails so")
         if self.refused:
             pytest.xfail("; ".join(sorted(refusal.why for refusal in self.refused)))
 
 
+def in_turn(samples, dtype: torch.dtype):
+    """The first sample, and of the others those whose turn it is with this dtype."""
+    turn = DTYPES.index(dtype) % TURNS
+    return (sample for i, sample in enumerate(samples) if i == 0 or i % TURNS == turn)
+
+
 class TestOperators(TestCase):
+    @pytest.fixture(autouse=True)
+    def _how_many_samples(self, request):
+        self.every_sample = request.config.option.markexpr != "not full"
+
+    @pytest.fixture(autouse=True)
+    def _short_ways(self, monkeypatch):
+        """PyTorch's suites look for the running test three times, with the sources of the whole stack, and before every
+        sample seed devices that are not there, which formats it. That takes three times as long as a small operator."""
+        running = getattr(self, self._testMethodName).__func__  # its name is the seed of its samples
+        for module in (common_utils, opinfo_core):
+            monkeypatch.setattr(module, "extract_test_fn", lambda: running)
+        monkeypatch.setattr(common_utils, "set_rng_seed", seed)
+
     def _judge(self, device, dtype, op, variant, check):
         judge = Judge(self, op, variant, dtype)
         if reason := expectations.skip_reason(*judge.name):
             self.skipTest(reason)
-        for sample in op.sample_inputs("cpu", dtype):
+        samples = op.sample_inputs("cpu", dtype)
+        for sample in samples if self.every_sample else in_turn(samples, dtype):
             judge.sample(sample, lambda s: check(judge, Call(s, device), s))
-        judge.verdict()
+        judge.verdict(self.every_sample)
 
     @ops(op_db, allowed_dtypes=DTYPES)
     def test_function(self, device, dtype, op):

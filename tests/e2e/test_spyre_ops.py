@@ -5,9 +5,9 @@ import torch
 import torch.nn.functional as F
 
 ops = torch.ops.spyre
-HALVES = (torch.float16, torch.bfloat16)
-FLOATS = (*HALVES, torch.float32)
-# Around a stick of 64 halves or 32 words.
+OF_16_BITS = (torch.float16, torch.bfloat16)
+FLOATS = (*OF_16_BITS, torch.float32)
+# Around a stick of 64 half-words or 32 words.
 WIDTHS = (1, 31, 32, 33, 63, 64, 65, 130)
 
 
@@ -82,7 +82,7 @@ def test_clamp_of_integers_keeps_them():
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
 @pytest.mark.parametrize("shape,dim,k", [((4, 65), -1, 3), ((70, 64), 0, 2), ((2, 5, 64), 1, 5), ((33,), 0, 1)])
 def test_the_largest_and_where_they_are(dtype, shape, dim, k):
-    # Whole numbers that halves hold on the card, each once along the dimension.
+    # Whole numbers that 16 bits hold on the card, each once along the dimension.
     x = torch.rand(shape, generator=torch.Generator().manual_seed(3)).argsort(dim).to(dtype)
     check(ops.topkvalue, lambda x, k, dim: torch.topk(x, k, dim)[0], x, k, dim, rtol=0, atol=0)
     check(ops.topkindex, lambda x, k, dim: torch.topk(x, k, dim)[1].to(dtype), x, k, dim, rtol=0, atol=0)
@@ -118,12 +118,12 @@ def test_a_constant_stays_a_number():
 @pytest.mark.parametrize("shape", [(5,), (3, 65), (64, 64), (2, 130, 33)])
 def test_restickify_turns_and_turns_back(dtype, shape):
     x = values(*shape, dtype=dtype)
-    turned = check(ops.restickify, lambda x: x, x)
-    assert turned.data_ptr() != x.data_ptr()
+    restickified = check(ops.restickify, lambda x: x, x)
+    assert restickified.data_ptr() != x.data_ptr()
     if len(shape) > 1:
-        assert turned.stride(-2) == 1 and turned.stride(-1) == shape[-2]
-    back = ops.restickify(turned)
-    assert back.is_contiguous() and torch.equal(back.cpu(), turned.cpu())
+        assert restickified.stride(-2) == 1 and restickified.stride(-1) == shape[-2]
+    back = ops.restickify(restickified)
+    assert back.is_contiguous() and torch.equal(back.cpu(), restickified.cpu())
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

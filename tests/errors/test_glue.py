@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch_spyre import _C
 
-from tests.e2e.test_memory_safety import crafted, replace_text, saved, with_layout
+from tests.e2e.test_memory_safety import crafted, replace_text, run, saved, with_layout
 
 SPYRE = "spyre"
 
@@ -35,6 +35,15 @@ def freed():
 
 def copied_bytes(target, source):
     storage_of(target).copy_(storage_of(source))
+
+
+def bytes_of(storage):
+    """The bytes of a storage, as PyTorch itself looks at them to copy or save one."""
+    return torch.empty(0, dtype=torch.uint8, device=SPYRE).set_(storage)
+
+
+def bytes_of_halves():
+    return bytes_of(storage_of(on_card(64)))
 
 
 FACTORIES = [
@@ -83,6 +92,12 @@ FACTORIES = [
         lambda: torch.empty(2, device="spyre:7"),
     ),
     ("Device index 7 out of range [0, 1)", lambda: torch.spyre.set_device(7)),
+    ("Non strided layout not supported", lambda: torch.empty(2, device=SPYRE, layout=torch.jagged)),
+    # More than the host can address, so that it is refused whatever memory there is.
+    (
+        "cannot allocate 1125899906842624 bytes of pinned host memory",
+        lambda: torch.empty(2**50, dtype=torch.uint8, pin_memory=True),
+    ),
 ]
 
 VIEWS = [
@@ -125,6 +140,18 @@ STORAGES = [
     (
         "a storage of another dtype cannot be overwritten",
         lambda: copied_bytes(on_card(64), on_card(32, dtype=torch.int32)),
+    ),
+    (
+        "single bytes of a Spyre storage cannot be written: on the card elements have the card's own format",
+        lambda: bytes_of_halves()[3:5].copy_(torch.ones(2, dtype=torch.uint8)),
+    ),
+    (
+        "a part of a Spyre storage cannot be copied to another",
+        lambda: bytes_of_halves().copy_(bytes_of(storage_of(on_card(128)))[128:]),
+    ),
+    (
+        "a Spyre storage of plain bytes cannot be read as a tensor of Byte",
+        lambda: bytes_of(torch.UntypedStorage(64, device=SPYRE))[3:5].fill_(3),
     ),
     (
         "a Spyre tensor of sizes [8, 64], strides [64, 1] and storage offset 0 needs a storage of 512 elements, its "
@@ -311,6 +338,20 @@ def run_on(x):
     kernel().run([x], [on_card(4, 64)])
 
 
+def too_small():
+    """A tensor of two rows that says it is laid out in four."""
+    x = on_card(2, 64)
+    _C.set_spyre_tensor_layout(x, layout(on_card(4, 64)))
+    return x
+
+
+def view_without_a_kernel(x):
+    library = torch.library.Library("test_glue", "FRAGMENT")
+    library.define("first(Tensor(a) x) -> Tensor(a)")
+    library.impl("first", lambda x: x[:1], "CPU")
+    return torch.ops.test_glue.first(x)
+
+
 KERNELS = [
     ("kernel 'negated' takes 1 inputs and 1 outputs, found 0 and 1", lambda: kernel().run([], [on_card(4, 64)])),
     ("kernel 'negated' has no argument 'z'", lambda: kernel().output_layout("z")),
@@ -319,6 +360,11 @@ KERNELS = [
         "kernel argument 'x' is laid out SpyreTensorLayout(device_size=[1, 8, 64], stride_map =[64, 64, 1], "
         "device_dtype=DataFormats.SEN169_FP16), the kernel was compiled for SpyreTensorLayout(device_size=[1, 4, 64]",
         lambda: run_on(on_card(8, 64)),
+    ),
+    ("kernel argument 'x' is laid out in 512 bytes, its storage has 256", lambda: run_on(too_small())),
+    (
+        "test_glue::first returns a view of its input and has no Spyre kernel; a CPU fallback would return a copy",
+        lambda: view_without_a_kernel(on_card(4)),
     ),
 ]
 
@@ -356,6 +402,19 @@ FALLBACKS = [
         lambda: torch.add(on_card(4, dtype=torch.float32), 1.0, out=ints(4)),
     ),
     ("positions beyond 2^24", lambda: torch.argmax(on_card(2**24 + 2))),
+    (
+        "a list with a tensor that is not on the card",
+        lambda: torch.ops.aten.index.Tensor(on_card(4), [torch.tensor(1)]),
+    ),
+    ("a tensor reads its storage as another dtype", lambda: bytes_of_halves() + 1),
+    (
+        "its results are unknown: the normalized shape is not the end of the input's",
+        lambda: torch.ops.aten._fused_rms_norm(on_card(4, 64), [32], None, None),
+    ),
+    (
+        "its results are unknown: the groups are not of rows, or of columns",
+        lambda: torch._grouped_mm(on_card(2, 4, 64, dtype=torch.bfloat16), on_card(2, 64, 64, dtype=torch.bfloat16)),
+    ),
 ]
 
 
@@ -363,3 +422,19 @@ FALLBACKS = [
 def test_a_fallback_says_why(message, call, on_the_card_only):
     with pytest.raises((RuntimeError, IndexError), match=re.escape(message)):
         call()
+
+
+TWO_CARDS = """
+import torch
+event = torch.Event("spyre")
+event.record(torch.Stream("spyre:0"))
+try:
+    event.record(torch.Stream("spyre:1"))
+except RuntimeError as error:
+    print(error)
+"""
+
+
+def test_an_event_stays_with_its_card():
+    said = run(TWO_CARDS, AIU_WORLD_SIZE="2")
+    assert said == "an event of device 0 cannot be recorded on a stream of device 1"

@@ -30,10 +30,10 @@ def test_the_second_compilation_finds_the_first(run):
 
 
 def test_another_layout_is_another_graph(run):
-    turned = torch_layout([64, 128])
+    restickified = torch_layout([64, 128])
     x = torch.ones(64, 128, dtype=H)
     assert run(x.to("spyre")) == 0
-    assert run(x.to("spyre", device_layout=turned)) == 0
+    assert run(x.to("spyre", device_layout=restickified)) == 0
 
 
 def torch_layout(size):

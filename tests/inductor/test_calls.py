@@ -10,41 +10,41 @@ def calls(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip().startswith("call ")]
 
 
-def halves(*shape):
+def fp16(*shape):
     return torch.randn(shape, dtype=torch.float16)
 
 
 def test_an_operator_of_many_steps_is_one_line(both):
-    both.check(lambda x: torch.softmax(x, -1), halves(4, 100))
+    both.check(lambda x: torch.softmax(x, -1), fp16(4, 100))
     (line,) = calls(both.text)
     assert re.match(r"call buf0 aten\._softmax\.default\(arg0_1, 1, false\) -> \(buf0\) at=", line)
     assert "node " not in both.text
 
 
 def test_a_view_is_read_where_it_lies(both):
-    both.check(lambda x: torch.softmax(x.t()[2:], -1), halves(100, 70))
+    both.check(lambda x: torch.softmax(x.t()[2:], -1), fp16(100, 70))
     assert "arg0_1 : [68, 100] stride=[1, 70] offset=2" in both.text
     assert "node " not in both.text, "nothing is copied"
 
 
 def test_a_view_without_strides_is_copied_first(both):
-    both.check(lambda x: torch.softmax(x.permute(1, 0, 2).reshape(8, 96), -1), halves(2, 8, 48))
+    both.check(lambda x: torch.softmax(x.permute(1, 0, 2).reshape(8, 96), -1), fp16(2, 8, 48))
     assert both.text.count("node ") == 1
 
 
 def test_results_nobody_reads_stay_inside(both):
-    both.check(lambda x: F.layer_norm(x, (128,)), halves(8, 128))
+    both.check(lambda x: F.layer_norm(x, (128,)), fp16(8, 128))
     (line,) = calls(both.text)
     assert "-> (buf0, buf1, buf2)" in line and "return buf0\n" in both.text
 
 
 def test_several_results_are_one_call(both):
-    both.check(lambda x: torch.max(x, 1), halves(8, 64))
+    both.check(lambda x: torch.max(x, 1), fp16(8, 64))
     assert len(calls(both.text)) == 1
 
 
 def test_a_piece_is_written_where_it_belongs(both):
-    both.check(lambda x, y: torch.cat([F.gelu(x), torch.relu(y)]), halves(2, 64), halves(3, 64))
+    both.check(lambda x, y: torch.cat([F.gelu(x), torch.relu(y)]), fp16(2, 64), fp16(3, 64))
     assert all(re.search(r"-> \(buf\d : \[\d, 64\]", line) for line in calls(both.text)), both.text
     assert "node " not in both.text
 
@@ -54,17 +54,17 @@ def test_numbers_known_at_launch_are_read_from_the_launch(both):
         return torch.relu(x * s)
 
     compiled = torch.compile(scaled, dynamic=True)
-    x = halves(4, 64)
+    x = fp16(4, 64)
     for s in (2.5, 3.5):
         torch.testing.assert_close(compiled(x.to("spyre"), s).cpu(), scaled(x, s), rtol=2e-2, atol=2e-2)
     assert "load scalar0[0]" in both.text and "aten.relu.default(" in both.text
 
 
-def test_beside_the_card_operators_are_what_they_were(both):
+def test_beside_the_card_operators_are_what_they_were():
     def mixed(x, y):
         return torch.softmax(x, -1), torch.softmax(y, -1)
 
-    x, y = halves(4, 64), torch.randn(3, 5)
+    x, y = fp16(4, 64), torch.randn(3, 5)
     found = torch.compile(mixed, fullgraph=True)(x.to("spyre"), y)
     for f, e in zip(found, mixed(x, y), strict=True):
         torch.testing.assert_close(f.cpu(), e, rtol=2e-2, atol=2e-2)

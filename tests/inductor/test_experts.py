@@ -76,14 +76,14 @@ def test_sums_of_groups_of_columns(compiled):
 def test_single_elements_by_an_index(dtype, compiled):
     x, order = torch.arange(90).to(dtype), torch.randperm(90)
 
-    def turned(x, order):
+    def permuted(x, order):
         back = torch.empty_like(order)
         back[order] = torch.arange(order.numel(), device=order.device)
         return x[order], back, x[order][back]
 
     torch.spyre.reset_metrics()
-    found = (torch.compile(turned) if compiled else turned)(x.to("spyre"), order.to("spyre"))
-    for f, e in zip(found, turned(x, order), strict=True):
+    found = (torch.compile(permuted) if compiled else permuted)(x.to("spyre"), order.to("spyre"))
+    for f, e in zip(found, permuted(x, order), strict=True):
         assert torch.equal(f.cpu(), e)
     assert torch.spyre.metrics()["fallbacks"] == {}
 

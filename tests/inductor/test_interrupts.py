@@ -8,12 +8,13 @@ import pytest
 # Each names a function, or a module that is being imported, that Ctrl-C ends the first time. PyTorch's functions are
 # ended when they are called for the card. None lies inside the import of torch._dynamo: Python leaves a package whose
 # own import is ended without some of its modules, with or without a card, and that is not ours to mend.
+# One of each kind is quick; each takes two imports of PyTorch's compiler.
 MOMENTS = [
-    "import torch._inductor.scheduler",
+    pytest.param("import torch._inductor.scheduler", marks=pytest.mark.full),
     "import torch_spyre._inductor.scheduling",
-    "torch._inductor.codegen.common.register_device_op_overrides",
+    pytest.param("torch._inductor.codegen.common.register_device_op_overrides", marks=pytest.mark.full),
     "torch._inductor.codegen.common.register_backend_for_device",
-    "torch_spyre._inductor.patches._key_holds_device_layouts",
+    pytest.param("torch_spyre._inductor.patches._key_holds_device_layouts", marks=pytest.mark.full),
     "torch_spyre._inductor.patches._compile_for_the_card",
 ]
 

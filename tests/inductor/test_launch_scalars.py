@@ -7,6 +7,7 @@ import torch
 from torch._dynamo.testing import CompileCounterWithBackend
 
 from tests.inductor.harness import assert_near
+from tests.sweeps import in_turn
 
 FUNCTIONS = {
     "add": lambda x, s: x + s,
@@ -25,9 +26,9 @@ FUNCTIONS = {
 NUMBERS = {"int": [2, 3, 4, 7, -5], "float": [2.5, 3.5, -0.75, 1e-3]}
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
-@pytest.mark.parametrize("kind", NUMBERS)
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize(
+    "name, kind, dtype", in_turn(FUNCTIONS, NUMBERS, [torch.float16, torch.bfloat16, torch.float32]), ids=str
+)
 def test_a_number_that_changes_is_bound_at_launch(name, kind, dtype):
     function, x = FUNCTIONS[name], torch.randn(5, 70).to(dtype)
     counter = CompileCounterWithBackend("inductor")

@@ -5,6 +5,7 @@ import torch
 from torch_spyre._inductor import config
 
 from tests.inductor import harness
+from tests.sweeps import in_turn
 
 SHAPES = [(128,), (1, 128), (8, 128), (64, 64), (3, 5, 64), (4, 4, 192)]
 RAGGED = [(5,), (1, 1), (2, 100), (100, 2), (3, 5, 70), (65, 65)]  # rows that end inside a stick
@@ -21,8 +22,7 @@ def card(monkeypatch):
     return harness.use_compiler(monkeypatch)
 
 
-@pytest.mark.parametrize("shape", SHAPES + RAGGED, ids=str)
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("shape, name", in_turn(SHAPES + RAGGED, FUNCTIONS, one_in=2), ids=str)
 def test_integers_decide_about_halves_on_the_card(card, name, shape):
     generator = torch.Generator().manual_seed(0)
     i = torch.randint(-50, 50, shape, generator=generator)
@@ -40,7 +40,7 @@ def test_a_ragged_mask_made_by_one_kernel_is_in_order_for_the_next(card, shape):
     assert torch.spyre.metrics()["fallbacks"] == {}
 
 
-# Masks and halves are 16-bit and floats and integers 32-bit here, all from outside: none has the lanes of the other.
+# Masks and fp16 are 16-bit and floats and integers 32-bit here, all from outside: none has the lanes of the other.
 APART = [(128,), (100,), (3, 64), (4, 100), (5, 7), (2, 3, 130), (65, 65), (1, 70)]
 BESIDE_FLOATS = {
     "where": lambda m, h, x, y: torch.where(m, x, y),
@@ -62,7 +62,7 @@ BESIDE_INTEGERS = {
 
 
 def everything(shape):
-    """A mask, halves and two tensors of floats, the first with everything that a selection must not touch."""
+    """A mask, fp16 values and two tensors of floats, the first with everything that a selection must not touch."""
     generator = torch.Generator().manual_seed(0)
     m = torch.rand(shape, generator=generator) < 0.5
     h = torch.randint(-50, 50, shape, generator=generator).half()
@@ -90,8 +90,7 @@ def same_bits(card, function, *args):
     assert torch.equal(bits(found.cpu()), bits(expected))
 
 
-@pytest.mark.parametrize("shape", APART, ids=str)
-@pytest.mark.parametrize("name", BESIDE_FLOATS)
+@pytest.mark.parametrize("shape, name", in_turn(APART, BESIDE_FLOATS, one_in=2), ids=str)
 def test_halves_and_masks_meet_floats_from_elsewhere(card, name, shape):
     same_bits(card, BESIDE_FLOATS[name], *everything(shape))
 
@@ -103,8 +102,7 @@ def test_a_mask_may_lie_along_the_columns(card, shape):
     same_bits(card, lambda m, x, y: torch.where(m.t(), x, y), m, x, y)
 
 
-@pytest.mark.parametrize("shape", APART, ids=str)
-@pytest.mark.parametrize("name", BESIDE_INTEGERS)
+@pytest.mark.parametrize("shape, name", in_turn(APART, BESIDE_INTEGERS, one_in=2), ids=str)
 def test_a_choice_between_integers_is_exact(card, name, shape):
     same_bits(card, BESIDE_INTEGERS[name], *whole_numbers(shape))
 

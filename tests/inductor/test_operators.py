@@ -297,14 +297,21 @@ SELECTION = {
 ALL = {**POINTWISE, **BROADCAST_AND_VIEWS, **REDUCTIONS, **PRODUCTS, **MOVEMENT}
 
 
-@pytest.mark.parametrize("name", ALL)
+def judged(names):
+    """Every operator on the card; every third also by the evaluator, which says whether a fault lies before the
+    compiler. The full run asks both about all."""
+    seldom = [pytest.param("evaluator", name, marks=pytest.mark.full if i % 3 else ()) for i, name in enumerate(names)]
+    return [*(("card", name) for name in names), *seldom]
+
+
+@pytest.mark.parametrize("both, name", judged(ALL), indirect=["both"])
 def test_compiled_operator_equals_the_cpu(both, name):
     function, make = ALL[name]
     both.check(function, *make())
     assert both.texts, "nothing was compiled for the card"
 
 
-@pytest.mark.parametrize("name", SELECTION)
+@pytest.mark.parametrize("both, name", judged(SELECTION), indirect=["both"])
 def test_compiled_selection_is_the_cpus(both, name):
     function, make = SELECTION[name]
     both.check(function, *make(), rtol=0, atol=0)

@@ -77,9 +77,9 @@ def test_another_device_layout_recompiles(both):
     from torch_spyre._C import SpyreTensorLayout
 
     x = half(64, 128)
-    turned = SpyreTensorLayout([64, 128], [128, 1], H, [1, 0])
+    restickified = SpyreTensorLayout([64, 128], [128, 1], H, [1, 0])
     function = torch.compile(lambda x: x * 2)
-    for tensor in (x.to("spyre"), x.to("spyre", device_layout=turned)):
+    for tensor in (x.to("spyre"), x.to("spyre", device_layout=restickified)):
         assert_near(function(tensor), x * 2)
     assert len(both.texts) == 2
     assert "layout=([2, 64, 64]" in both.texts[0] and "layout=([1, 128, 64]" in both.texts[1]

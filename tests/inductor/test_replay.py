@@ -1,8 +1,9 @@
-"""A bundle that torch.compile saved computes, on its own, what the program computed: spyre-run gives the same bytes."""
+"""A bundle that torch.compile saved computes, on its own, what the program computed: spyre-run gives the same bytes.
+
+Programs of the corpus are run again by a judge of tests/programs.
+"""
 
 import json
-import os
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -12,43 +13,11 @@ import torch.nn.functional as F
 from torch_spyre import _C
 from torch_spyre._inductor import kernels
 
-from tests.programs import generator, program
+from tests.programs import generator
+from tests.programs.replay import array, difference
 
 ROOT = Path(__file__).resolve().parents[2]
 H = torch.float16
-#: NumPy has no such numbers; they travel as their bits.
-BITS = {torch.bfloat16: torch.int16, torch.float8_e4m3fn: torch.uint8}
-
-
-def tools() -> Path:
-    if "SPYRE_TOOLS" in os.environ:
-        return Path(os.environ["SPYRE_TOOLS"])
-    found = [p for p in (ROOT / "build").glob("*/tools") if (p / "spyre-run").exists()]
-    return max(found, key=lambda p: (p / "spyre-run").stat().st_mtime)
-
-
-def array(tensor: torch.Tensor) -> np.ndarray:
-    host = tensor.detach().cpu().contiguous()
-    found = host.view(BITS[host.dtype]).numpy() if host.dtype in BITS else host.numpy()
-    return found.view(np.uint16) if host.dtype == torch.bfloat16 else found
-
-
-def replay(directory: Path, inputs: list[np.ndarray], expected: list[np.ndarray], work: Path) -> None:
-    """Runs the bundle in a process of its own. Arguments are inputs, then outputs; changed inputs are outputs too."""
-    spec = json.loads((directory / "spyreCodeDir" / "launch_spec.json").read_text())
-    roles = [arg["role"] for arg in spec["args"] if arg["role"] != "constant"]
-    assert len(roles) == len(expected) and not any(role == "output" for role in roles[: len(inputs)])
-    work.mkdir()
-    command = [tools() / "spyre-run", directory, "-o", work / "out"]
-    for i, value in enumerate(inputs):
-        np.save(work / f"{i}.npy", value)
-        command += ["-i", f"{i}={work}/{i}.npy"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    for i, role in enumerate(roles):
-        if role != "input":
-            found = np.load(work / "out" / f"arg_{i}.npy")
-            assert found.tobytes() == expected[i].tobytes(), f"argument {i} of {spec['kernel_name']}"
 
 
 @pytest.fixture
@@ -67,7 +36,7 @@ def replayed(monkeypatch, tmp_path):
         self._kernel.save(str(here), self.text)
         plan = json.loads(self._kernel.plan_facts())
         assert plan["compulsory"] <= plan["moved"] and (not plan["optimal"] or plan["bound"] == plan["saved"])
-        replay(here, before, [array(t) for t in (*inputs, *outputs)], tmp_path / f"{here.name}.run")
+        assert not (text := difference(here, before, [array(t) for t in (*inputs, *outputs)])), text
 
     monkeypatch.setattr(kernels.LoadedKernel, "run", run_twice)
     return count
@@ -88,8 +57,8 @@ PROGRAMS = {
     "float32": (lambda x: x * 0.1 + 3, [torch.randn(3, 50)]),
     "bfloat16": (lambda x: x * 2 - 0.5, [half(3, 50).bfloat16()]),
     "booleans": (lambda x, y: (x > y) & (x > 0.25), [half(4, 70), half(4, 70)]),
-    "words that move as halves": (lambda x: x.t().contiguous(), [torch.randint(-9, 9, (40, 70))]),
-    "float32 that moves as halves": (lambda x: F.pad(x, (3, 2)), [torch.randn(4, 37)]),
+    "words that move as half-words": (lambda x: x.t().contiguous(), [torch.randint(-9, 9, (40, 70))]),
+    "float32 that moves as half-words": (lambda x: F.pad(x, (3, 2)), [torch.randn(4, 37)]),
     "an embedding": (lambda i, w: F.embedding(i, w) * 2, [torch.tensor([3, 0, 2]), half(5, 64)]),
 }
 
@@ -128,11 +97,6 @@ def test_random_programs(replayed, seed):
     generator.generate(seed).run("spyre", compiled)
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "tests/corpus/programs").glob("*.py")), ids=lambda p: p.stem)
-def test_every_program_of_the_corpus(replayed, path):
-    program.parse(path.read_text()).run("spyre", compiled)
-
-
 def filled(spec: dict, generator: np.random.Generator) -> torch.Tensor:
     dtype = getattr(torch, spec["dtype"])
     if dtype.is_floating_point:
@@ -158,7 +122,7 @@ def test_every_graph_of_the_corpus(path, tmp_path):
     inputs, outputs = tensors[: len(kernel.inputs)], tensors[len(kernel.inputs) :]
     before = [array(t) for t in inputs]
     kernel.run(inputs, outputs)
-    replay(tmp_path / "bundle", before, [array(t) for t in tensors], tmp_path / "run")
+    assert not (text := difference(tmp_path / "bundle", before, [array(t) for t in tensors])), text
     # The same directory through the door of the runtime: its plan brings its own constants.
     again = [kernels.empty_with_layout(t.shape, t.stride(), t.dtype, _fields(t), "spyre") for t in outputs]
     plan = _C.prepare_kernel(str(tmp_path / "bundle" / "spyreCodeDir"))

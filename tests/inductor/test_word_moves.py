@@ -4,12 +4,14 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.sweeps import in_turn
+
 MOVES = {
     "beside": lambda x, y: torch.cat([x, y], -1),
     "padded": lambda x, y: F.pad(x, (1, 2)),
     "without_first": lambda x, y: x[..., 1:].clone(),
-    "turned": lambda x, y: x.transpose(0, -1).contiguous(),
-    "turned_and_flat": lambda x, y: x.transpose(0, -1).reshape(-1),
+    "transposed": lambda x, y: x.transpose(0, -1).contiguous(),
+    "transposed_and_flat": lambda x, y: x.transpose(0, -1).reshape(-1),
     "stacked": lambda x, y: torch.stack([x, y], -1),
 }
 
@@ -29,11 +31,16 @@ def assert_same_bits(function, *given):
     assert torch.equal(found.contiguous().view(torch.int32), expected.view(torch.int32))
 
 
-@pytest.mark.parametrize("compile_it", [True, False], ids=["compiled", "eager"])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.int64], ids=str)
-@pytest.mark.parametrize("shape", [(4, 100), (65, 70), (2, 3, 70), (3, 64)], ids=str)
-@pytest.mark.parametrize("name", ["beside", "padded", "without_first", "turned", "turned_and_flat", "stacked"])
-def test_move(name, shape, dtype, compile_it):
+NAMES = ["beside", "padded", "without_first", "transposed", "transposed_and_flat", "stacked"]
+SHAPES = [(4, 100), (65, 70), (2, 3, 70), (3, 64)]
+
+
+@pytest.mark.parametrize(
+    "name, dtype, compile_it, shape",
+    in_turn(NAMES, [torch.float32, torch.int64], [True, False], SHAPES),
+    ids=str,
+)
+def test_move(name, dtype, compile_it, shape):
     function = torch.compile(MOVES[name]) if compile_it else MOVES[name]
     assert_same_bits(function, words(dtype, *shape), words(dtype, *shape))
 

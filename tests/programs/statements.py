@@ -114,7 +114,7 @@ def number(g, t: torch.Tensor) -> str:
 
 
 def partner(g, t: torch.Tensor, dtypes=None) -> str:
-    """Another value that broadcasts with this one, cut or turned if need be; or a number."""
+    """Another value that broadcasts with this one, cut or transposed if need be; or a number."""
     r = g.random
     options = []
     for name, other in g.values.items():

@@ -111,16 +111,16 @@ TEST(Refusals, SplitSlicesInLx) {
 }
 
 TEST(Refusals, MatmulSticks) {
-  const auto turned = [](OpSpec& op, size_t arg, const char* outer, const char* inner) {
+  const auto transposed = [](OpSpec& op, size_t arg, const char* outer, const char* inner) {
     op.args[arg].device_size = {4, 256, 64};
     op.args[arg].device_coordinates = {expr((std::string("floor(") + inner + "/64)").c_str()), expr(outer),
                                        expr((std::string("Mod(") + inner + ", 64)").c_str())};
   };
-  EXPECT_THAT(refusal("matmul", [&](OpSpec& op) { turned(op, 0, "k", "m"); }),
+  EXPECT_THAT(refusal("matmul", [&](OpSpec& op) { transposed(op, 0, "k", "m"); }),
               HasSubstr("tensor 'X': the left operand's stick must be K"));
-  EXPECT_THAT(refusal("matmul", [&](OpSpec& op) { turned(op, 1, "n", "k"); }),
+  EXPECT_THAT(refusal("matmul", [&](OpSpec& op) { transposed(op, 1, "n", "k"); }),
               HasSubstr("tensor 'W': the right operand's stick must be N"));
-  EXPECT_THAT(refusal("matmul", [&](OpSpec& op) { turned(op, 2, "n", "m"); }),
+  EXPECT_THAT(refusal("matmul", [&](OpSpec& op) { transposed(op, 2, "n", "m"); }),
               HasSubstr("tensor 'Y': the result's stick must be N"));
 }
 

@@ -291,9 +291,9 @@ TEST(Checker, DimsOfOneStepPerCoreAreToldApart) {
   };
   EXPECT_THAT(written().op(stick_each(lx(0), hbm(kY), "x", 3, "mb", 4)).findings(), IsEmpty());
   // Four by three: core 1 still has one stick, but wants another one than it wrote.
-  OpSpec turned = stick_each(lx(0), hbm(kY), "mb", 3, "x", 4);
-  std::swap(turned.dims[0], turned.dims[1]);
-  EXPECT_THAT(written().op(turned).findings(), ElementsAre(breaks(Rule::kNotHeld)));
+  OpSpec transposed = stick_each(lx(0), hbm(kY), "mb", 3, "x", 4);
+  std::swap(transposed.dims[0], transposed.dims[1]);
+  EXPECT_THAT(written().op(transposed).findings(), ElementsAre(breaks(Rule::kNotHeld)));
 }
 
 TEST(Checker, ACoreReadsOnlyWhatItHolds) {

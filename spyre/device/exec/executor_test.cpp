@@ -57,7 +57,7 @@ TEST(FastExecutor, AgreesWithTheInterpreterOnRandomArtifacts) {
   EXPECT_THAT(paths.fast, Gt(20 * paths.interpreted)) << paths.interpreted << " went to the interpreter";
 }
 
-/// Ops large enough to be shared out: a product with split K, a reduction each way, a turned matrix, a sum.
+/// Ops large enough to be shared out: a product with split K, a reduction each way, a transposed matrix, a sum.
 std::vector<OpSpec> large_ops() {
   const int64_t k = 1 << 20;
   return {

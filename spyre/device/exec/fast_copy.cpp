@@ -5,7 +5,7 @@
 #include "spyre/device/exec/loop_nest.h"
 
 // Copies move bits. Where both tensors have the same stick dim, runs of whole sticks move at once; where they
-// differ (restickify), squares of sticks are turned.
+// differ (restickify), squares of sticks are transposed.
 namespace spyre::exec {
 namespace {
 
@@ -85,17 +85,17 @@ void turn_block(const std::byte* from, int64_t from_row, std::byte* to, int64_t 
     for (int64_t r = 0; r < rows; r += kSquare) {
       const int64_t last_row = std::min(r + kSquare, rows);
       if (last_row - r == kSquare && last_column - c == kSquare) {
-        uint16_t square[kSquare][kSquare], turned[kSquare][kSquare];
+        uint16_t square[kSquare][kSquare], transposed[kSquare][kSquare];
         for (int64_t i = 0; i < kSquare; ++i) {
           std::memcpy(square[i], from + (r + i) * from_row + c * 2, sizeof(square[i]));
         }
         for (int64_t i = 0; i < kSquare; ++i) {
           for (int64_t j = 0; j < kSquare; ++j) {
-            turned[i][j] = square[j][i];
+            transposed[i][j] = square[j][i];
           }
         }
         for (int64_t i = 0; i < kSquare; ++i) {
-          std::memcpy(to + (c + i) * to_row + r * 2, turned[i], sizeof(turned[i]));
+          std::memcpy(to + (c + i) * to_row + r * 2, transposed[i], sizeof(transposed[i]));
         }
         continue;
       }

@@ -122,12 +122,7 @@ TEST(Copy, RestickifyLeavesOutRowsThatMemoryDoesNotHave) {
 OpSpec gather(int64_t splits) {
   return {.function = "identity",
           .dims = {{"mb", 32 * splits, splits}, {"out", 128}},
-          .tensors = {{.order = {"mb"},
-                       .stick = {"mb"},
-                       .stick_sizes = {32},
-                       .format = kIndex,
-                       .indirection = "index_tensor",
-                       .partner = 1},
+          .tensors = {index_tensor(1),
                       {.order = {"out", "mb"},
                        .gap = {{"mb", 10 - 32 * splits}},
                        .max_dim_sizes = {-1, 1},
@@ -258,18 +253,9 @@ TEST(Gather, FaultsOnAnIndexPastTheTable) {
 
 TEST(Gather, PagesCoverSeveralRowsPerEntry) {
   // Pages of 4 rows: entry g / 4 of the index picks the page, g mod 4 the row in it.
-  OpSpec op{
-      .function = "identity",
-      .dims = {{"mb", 32}, {"out", 64}},
-      .tensors = {
-          {.order = {"mb"},
-           .stick = {"mb"},
-           .stick_sizes = {32},
-           .format = kIndex,
-           .indirection = "index_tensor",
-           .partner = 1},
-          {.order = {"out", "mb"}, .max_dim_sizes = {-1, 4}, .indirection = "value_tensor", .partner = 0},
-          {.order = {"mb", "out"}}}};
+  OpSpec op{.function = "identity",
+            .dims = {{"mb", 32}, {"out", 64}},
+            .tensors = {index_tensor(1), indexed_rows(4), {.order = {"mb", "out"}}}};
   OpCase c(op);
   for (int64_t i = 0; i < 32; ++i) {
     c.memory().put_bits(c.op().tensors[0].base, i, kIndex, static_cast<uint32_t>(7 - i / 4));
@@ -282,18 +268,9 @@ TEST(Gather, PagesCoverSeveralRowsPerEntry) {
 }
 
 TEST(Scatter, PutsRowsWhereTheIndexSays) {
-  OpSpec op{
-      .function = "identity",
-      .dims = {{"mb", 32}, {"out", 64}},
-      .tensors = {
-          {.order = {"mb"},
-           .stick = {"mb"},
-           .stick_sizes = {32},
-           .format = kIndex,
-           .indirection = "index_tensor",
-           .partner = 2},
-          {.order = {"mb", "out"}},
-          {.order = {"out", "mb"}, .max_dim_sizes = {-1, 1}, .indirection = "value_tensor", .partner = 0}}};
+  OpSpec op{.function = "identity",
+            .dims = {{"mb", 32}, {"out", 64}},
+            .tensors = {index_tensor(2), {.order = {"mb", "out"}}, indexed_rows()}};
   OpCase c(op);
   for (int64_t i = 0; i < 32; ++i) {
     c.memory().put_bits(c.op().tensors[0].base, i, kIndex, static_cast<uint32_t>(31 - i));

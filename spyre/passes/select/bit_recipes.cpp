@@ -88,6 +88,8 @@ Operand bits_of(OpEmitter& emit, const Operand& digit, const Operand& powers) {
   return emit.op(OpId::sub, {above, emit.op(OpId::mul, {pairs, number(emit, 2)})});
 }
 
+// Digit by digit of 16 bits: fp32 holds their quotients by powers, and the sums of powers, exactly; of 32 bits it would
+// not. The bits of a digit lie along a loop, so that the steps are as many for 16 bits as for one.
 Operand common_bits(OpEmitter& emit, const Operand& x, const Operand& y) {
   const std::string loop = emit.add_loop("bit", kDigitBits);
   const Operand powers = whole_power_of_two(emit, emit.ramp(Expr::symbol(loop), HostType::kFloat32).value());
@@ -112,6 +114,7 @@ Operand both(OpEmitter& emit, const Operand& x, const Operand& y) {
   if (!y.is_constant() && y.most <= 1) return masked_by_sign(emit, x, y);
   if (!y.is_constant() && x.most <= 1) return masked_by_sign(emit, y, x);
   if (!y.is_constant()) return common_bits(emit, x, y);
+  // A run takes up to two shifts; of more runs than these the loop over all bits is the shorter way.
   constexpr size_t kFewRuns = 4;
   const auto mask = static_cast<uint32_t>(static_cast<int64_t>(y.value));
   const std::vector<Run> runs = runs_of_ones(mask);

@@ -18,6 +18,7 @@ Operand as_integer(OpEmitter& emit, const Operand& x) {
   return x.is_constant() ? emit.hold(x, Held::kInt32) : emit.op(OpId::fp32toint32, {x}, Held::kInt32);
 }
 
+// `most`, which the magnitude is known not to exceed, goes along: recipes take fewer digits of what is small.
 Operand sum(OpEmitter& emit, const Operand& x, const Operand& y) {
   Operand result = emit.op(OpId::addi32toi32, {x, y});
   result.most = x.most + y.most;

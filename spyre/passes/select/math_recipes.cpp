@@ -126,17 +126,17 @@ Operand erf_below_one(OpEmitter& emit, const Operand& x) {
   return multiply(emit, x, polynomial(emit, multiply(emit, x, x), coefficients));
 }
 // x = high + low, each of 12 bits (Veltkamp).
-struct Halves {
+struct HighLow {
   Operand high, low;
 };
-Halves halves_of(OpEmitter& emit, const Operand& x) {
+HighLow high_low_of(OpEmitter& emit, const Operand& x) {
   const Operand scaled = multiply(emit, x, 4097);
   const Operand high = subtract(emit, scaled, subtract(emit, scaled, x));
   return {high, subtract(emit, x, high)};
 }
 
 // erfc(x) = t exp(p(t) - x^2), t = 1 / (1 + x / 2): p is a Chebyshev fit over 1 to 12, off by 6e-9; beyond there is
-// nothing left in fp32. The square of the first half of x is exact, and what is left of x^2 is small.
+// nothing left in fp32. The square of the high part of x is exact, and what is left of x^2 is small.
 Operand erfc_beyond_one(OpEmitter& emit, const Operand& given) {
   const Operand size = clipped(emit, given, 0, 12), one = number(emit, 1, given);
   const Operand t = emit.op(OpId::reciprocal, {add(emit, multiply(emit, size, 0.5), one)});
@@ -144,7 +144,7 @@ Operand erfc_beyond_one(OpEmitter& emit, const Operand& given) {
       polynomial(emit, t,
                  {-0.261979648702, 0.717998065304, -0.557233430725, 0.020736845306, -0.115343572415,
                   0.0845675672887, 0.375452232231, 0.999924195302, -1.26550846761});
-  const Halves x = halves_of(emit, size);
+  const HighLow x = high_low_of(emit, size);
   const Operand rest = subtract(emit, p, multiply(emit, x.low, add(emit, size, x.high)));
   const Operand most = emit.op(OpId::exp, {emit.op(OpId::neg, {multiply(emit, x.high, x.high)})});
   return multiply(emit, multiply(emit, t, emit.op(OpId::exp, {rest})), most);
@@ -152,8 +152,8 @@ Operand erfc_beyond_one(OpEmitter& emit, const Operand& given) {
 
 // x - quotient * y without the rounding of the product; x itself where the quotient is zero, y infinite perhaps.
 Operand rest_of(OpEmitter& emit, const Operand& x, const Operand& quotient, const Operand& y,
-                const Halves& of_y) {
-  const Halves q = halves_of(emit, quotient);
+                const HighLow& of_y) {
+  const HighLow q = high_low_of(emit, quotient);
   Operand rest = x;
   for (const auto& [a, b] : std::array{std::pair{q.high, of_y.high}, std::pair{q.high, of_y.low},
                                        std::pair{q.low, of_y.high}, std::pair{q.low, of_y.low}}) {
@@ -258,11 +258,11 @@ Operand truncated_remainder(OpEmitter& emit, const Operand& x, const Operand& y)
   const Operand is_huge = emit.op(OpId::greaterthan, {size, number(emit, 0x1p100, x)});
   const Operand scale = choose(emit, is_huge, number(emit, 0x1p-24, x), number(emit, 1, x));
   const Operand divisor = multiply(emit, size, scale);
-  const Halves halves = halves_of(emit, divisor);
+  const HighLow parts = high_low_of(emit, divisor);
   Operand rest = multiply(emit, emit.op(OpId::abs, {x}), scale);
   for (int step = 0; step < 2; ++step) {
     const Operand quotient = emit.op(OpId::floor, {emit.op(OpId::realdiv, {rest, divisor})});
-    rest = rest_of(emit, rest, quotient, divisor, halves);
+    rest = rest_of(emit, rest, quotient, divisor, parts);
   }
   rest = choose(emit, emit.op(OpId::greaterequal, {rest, divisor}), subtract(emit, rest, divisor), rest);
   rest = emit.op(OpId::realdiv, {rest, scale});

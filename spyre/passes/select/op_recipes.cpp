@@ -53,7 +53,7 @@ Operand truncated(OpEmitter& emit, const Operand& x) {
                  {emit.op(OpId::greaterequal, {x, number(emit, 0, x)}), emit.op(OpId::floor, {x}), up});
 }
 
-// To the nearest integer, halves to the even one. Nothing is added before it is known to fit.
+// To the nearest integer, ties to even. Nothing is added before it is known to fit.
 Result<Operand> rounded(OpEmitter& emit, const Operands& operands) {
   const Operand& x = operands[0];
   const Operand below = emit.op(OpId::floor, {x}), half = number(emit, 0.5, x);
@@ -66,6 +66,8 @@ Result<Operand> rounded(OpEmitter& emit, const Operands& operands) {
   return emit.op(OpId::where3, {up, emit.op(OpId::add, {below, number(emit, 1, x)}), below});
 }
 
+// Squares and products from the highest bit of the exponent down: beside x one value is alive at a time, while from the
+// lowest bit up there would be two.
 Operand integer_power(OpEmitter& emit, const Operand& x, int64_t exponent) {
   Operand result = x;
   int64_t high = 1;

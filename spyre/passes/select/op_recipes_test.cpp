@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "spyre/passes/select/evaluate_for_test.h"
+#include "spyre/passes/select/device_run_for_test.h"
 #include "spyre/passes/select/select_ops.h"
 
 namespace spyre {
@@ -33,7 +33,7 @@ Values computed(const std::string& op, const std::string& type, const std::vecto
                   type, n, n, loads, operands.size(), op, names, operands.size());
   const Result<DeviceGraph> selected = select_ops(parse_graph(text + "  return y\n}\n").value());
   EXPECT_TRUE(selected.ok()) << selected.error().to_string();
-  return test::Evaluator::run(selected.value(), inputs);
+  return test::DeviceRun::of(selected.value(), inputs);
 }
 
 /// s = fold of x along its only loop.
@@ -47,7 +47,7 @@ double folded(const std::string& kind, const std::string& type, const Values& x)
           .value();
   const Result<DeviceGraph> selected = select_ops(std::move(graph));
   EXPECT_TRUE(selected.ok()) << selected.error().to_string();
-  return test::Evaluator::run(selected.value(), {{"x", x}})[0];
+  return test::DeviceRun::of(selected.value(), {{"x", x}})[0];
 }
 
 Values along(double low, double high, int steps) {
@@ -183,6 +183,63 @@ TEST(IntegerRecipes, ShiftsLikePyTorch) {
             (Values{-3, 2, 1, -1}));
   EXPECT_EQ(computed("bitwise_left_shift", "int32", {{3, -1, 1}, {4, 31, 31}}),
             (Values{48, -2147483648, -2147483648}));
+}
+
+/// x (2 x 3) times w (3 x 2), in so many parts, selected and computed.
+Values multiplied(const std::string& type, int parts, const Values& x, const Values& w) {
+  Graph graph =
+      parse_graph(fmt::format("graph g {{\n  input x : {0}[2, 3]\n  input w : {0}[3, 2]\n"
+                              "  buffer y : {0}[2, 2]\n  node y (p0: 2, p1: 2; r0: 3) {{\n"
+                              "    v0 = load x[3*p0 + r0]\n    v1 = load w[2*r0 + p1]\n"
+                              "    v2 = reduce.dot v0 v1 {{parts: {1}}}\n    store y[2*p0 + p1] v2\n"
+                              "  }}\n  return y\n}}\n",
+                              type, parts))
+          .value();
+  const Result<DeviceGraph> selected = select_ops(std::move(graph));
+  EXPECT_TRUE(selected.ok()) << selected.error().to_string();
+  return test::DeviceRun::of(selected.value(), {{"x", x}, {"w", w}});
+}
+
+/// The sums of products, or of their magnitudes.
+Values sums_of_products(const Values& x, const Values& w, bool magnitudes = false) {
+  Values sums;
+  for (const size_t i : {0, 1}) {
+    for (const size_t j : {0, 1}) {
+      double sum = 0;
+      for (const size_t k : {0, 1, 2}) {
+        const double product = x[3 * i + k] * w[2 * k + j];
+        sum += magnitudes ? std::fabs(product) : product;
+      }
+      sums.push_back(sum);
+    }
+  }
+  return sums;
+}
+
+TEST(WideProducts, EachPartBringsTenBitsWhateverTheRowsRange) {
+  // One row far above and one column far below what 16 bits hold; thirds fill every bit of a float.
+  const Values x = {1e20f / 3, -1e20f / 7, 3e19f, 1.0f / 3, 2.0f / 3, -1.0f / 7};
+  const Values w = {1.0f / 3, 1e-20f / 3, 5.0f / 7, 1e-20f / 7, -9.0f / 11, 3e-20f};
+  const Values exact = sums_of_products(x, w), size = sums_of_products(x, w, true);
+  for (const auto& [parts, allowed] : {std::pair{1, 0x1p-8}, {2, 0x1p-18}, {3, 0x1p-21}}) {
+    const Values found = multiplied("float32", parts, x, w);
+    for (size_t i = 0; i < exact.size(); ++i)
+      EXPECT_LE(std::fabs(found[i] - exact[i]), allowed * size[i]) << fmt::format("{} parts, {}", parts, i);
+  }
+}
+
+TEST(WideProducts, OfIntegersAreExactAndWrap) {
+  const Values x = {2147483647, -2147483648, 65537, 16777217, -3, 46341};
+  const Values w = {1, 65536, 1, -2147483648, 3, 46341};
+  const Values found = multiplied("int32", 3, x, w);
+  for (const size_t i : {0, 1}) {
+    for (const size_t j : {0, 1}) {
+      uint32_t sum = 0;
+      for (const size_t k : {0, 1, 2})
+        sum += static_cast<uint32_t>(as_int(x[3 * i + k])) * static_cast<uint32_t>(as_int(w[2 * k + j]));
+      EXPECT_EQ(found[2 * i + j], static_cast<int32_t>(sum)) << i << ", " << j;
+    }
+  }
 }
 
 /// Whether a body of this operation alone, of so many operands, becomes operations of the card.

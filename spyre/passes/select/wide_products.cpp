@@ -23,7 +23,7 @@ Operand fourth_power(OpEmitter& emit, const Operand& x) {
   return emit.op(OpId::mul, {square, square});
 }
 
-// The divisor is q^4. q itself is a power of two that 16 bits hold, so that it can be turned on its way to the product;
+// The divisor is q^4. q itself is a power of two that 16 bits hold, so that it can be restickified on its way to the product;
 // 32-bit values cannot. It is the unit of the fourth root c of the largest magnitude:
 //
 //     c - (1 - 2^-24) c    the distance from c to the number below it, a power of two between 2^-24 c and 2^-23 c
@@ -126,9 +126,9 @@ std::vector<Operand> short_digits_of(OpEmitter& emit, const Operand& integer) {
   };
   if (integer.most <= kMostOfDigit) return {emit.hold(emit.hold(integer, Held::kFp32), Held::kFp16)};
   if (integer.most <= kDigit * kDigit / 2) return pair(emit.hold(integer, Held::kFp32));
-  const DigitPair halves = digit_pair_of(emit, integer, kDigit * kDigit);
-  std::vector<Operand> digits = pair(halves.low);
-  for (Operand& digit : pair(halves.high)) digits.push_back(std::move(digit));
+  const DigitPair of_16_bits = digit_pair_of(emit, integer, kDigit * kDigit);
+  std::vector<Operand> digits = pair(of_16_bits.low);
+  for (Operand& digit : pair(of_16_bits.high)) digits.push_back(std::move(digit));
   return digits;
 }
 

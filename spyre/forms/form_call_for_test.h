@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "spyre/forms/expand.h"
+#include "spyre/graph/steps_for_test.h"
 #include "spyre/layout/device_layout.h"
 
 /// What the nodes of a form compute, in doubles: for tests that state a result one can check by eye.
@@ -58,8 +59,6 @@ class FormCall {
   }
 
  private:
-  using Point = std::map<std::string, int64_t, std::less<>>;
-
   TensorView add(std::vector<int64_t> size, HostType dtype, bool is_input) {
     Buffer made{
         .name = is_input ? "x" : "y", .dtype = dtype, .size = size, .stride = contiguous_strides(size)};
@@ -148,26 +147,11 @@ class FormCall {
     return fold == BodyOp::max ? -kInfinity : fold == BodyOp::min ? kInfinity : 0;
   }
 
-  void for_each_point(const std::vector<Loop>& loops, bool reduced, Point& point, size_t at,
-                      const std::function<void()>& visit) {
-    while (at < loops.size() && loops[at].reduced != reduced) {
-      ++at;
-    }
-    if (at == loops.size()) {
-      visit();
-      return;
-    }
-    for (int64_t i = 0; i < loops[at].extent; ++i) {
-      point[loops[at].name] = i;
-      for_each_point(loops, reduced, point, at + 1, visit);
-    }
-  }
-
   void evaluate(const Node& node) {
-    Point point;
+    const test::Point* point = nullptr;
     const auto fold = std::find_if(node.body.begin(), node.body.end(),
                                    [](const Instruction& i) { return i.is_reduction(); });
-    const auto split = fold - node.body.begin();
+    const auto split = static_cast<size_t>(fold - node.body.begin());
     std::vector<double> v(node.body.size());
     const auto step = [&](size_t i) {
       const Instruction& instruction = node.body[i];
@@ -176,39 +160,41 @@ class FormCall {
         operands.push_back(v[static_cast<size_t>(operand)]);
       }
       if (instruction.is_load()) {
-        v[i] = memory(instruction.buffer)[static_cast<size_t>(instruction.index.evaluate(point).value())];
+        v[i] = memory(instruction.buffer)[static_cast<size_t>(instruction.index.evaluate(*point).value())];
       } else if (instruction.op == BodyOp::constant) {
         v[i] = instruction.value;
       } else if (instruction.op == BodyOp::index) {
-        v[i] = static_cast<double>(instruction.index.evaluate(point).value());
+        v[i] = static_cast<double>(instruction.index.evaluate(*point).value());
       } else {
         const double value = instruction.op == BodyOp::to_dtype ? operands[0] : apply(instruction, operands);
         v[i] = as_type(value, instruction.dtype);
       }
     };
-    for_each_point(node.loops, /*reduced=*/false, point, 0, [&] {
+    double sum = 0;
+    test::for_each_step(node.loops, [&](const test::Step& now) {
+      point = &now.at;
       if (fold != node.body.end()) {
-        double sum = start_of(fold->op);
-        for_each_point(node.loops, /*reduced=*/true, point, 0, [&] {
-          double term = fold->op == BodyOp::dot ? 1 : 0;
-          for (size_t i = 0; i < static_cast<size_t>(split); ++i) {
-            step(i);
-          }
-          for (const int operand : fold->operands) {
-            const double value = v[static_cast<size_t>(operand)];
-            term = fold->op == BodyOp::dot ? term * value : value;
-          }
-          sum = combine(fold->op, sum, term);
-        });
-        v[static_cast<size_t>(split)] = sum;
+        double term = fold->op == BodyOp::dot ? 1 : 0;
+        for (size_t i = 0; i < split; ++i) {
+          step(i);
+        }
+        for (const int operand : fold->operands) {
+          const double value = v[static_cast<size_t>(operand)];
+          term = fold->op == BodyOp::dot ? term * value : value;
+        }
+        sum = combine(fold->op, now.first ? start_of(fold->op) : sum, term);
+        if (!now.last) {
+          return;
+        }
+        v[split] = sum;
         for (const auto& [name, factor] : fold->attributes) {
-          v[static_cast<size_t>(split)] *= name == "scaling_factor" ? factor : 1;
+          v[split] *= name == "scaling_factor" ? factor : 1;
         }
       }
-      for (size_t i = fold == node.body.end() ? 0 : static_cast<size_t>(split) + 1; i < v.size(); ++i) {
+      for (size_t i = fold == node.body.end() ? 0 : split + 1; i < v.size(); ++i) {
         step(i);
       }
-      memory(node.target)[static_cast<size_t>(node.target_index.evaluate(point).value())] =
+      memory(node.target)[static_cast<size_t>(node.target_index.evaluate(now.at).value())] =
           v[static_cast<size_t>(node.result)];
     });
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "spyre/graph/device_graph.h"
+#include "spyre/graph/steps_for_test.h"
 #include "spyre/layout/sen169.h"
 #include "spyre/ops/formulas.h"
 
@@ -47,14 +48,14 @@ inline double fold(OpId op, double so_far, double value) {
   return op == OpId::max ? formulas::max(a, x) : formulas::min(a, x);
 }
 
-class Evaluator {
+class DeviceRun {
  public:
   /// Runs the graph on its inputs, by name, and answers with its first result.
-  static Values run(const DeviceGraph& graph, const std::map<std::string, Values>& inputs) {
-    Evaluator evaluator(graph);
+  static Values of(const DeviceGraph& graph, const std::map<std::string, Values>& inputs) {
+    DeviceRun run(graph);
     for (size_t i = 0; i < graph.buffers.size(); ++i) {
       const Buffer& buffer = graph.buffers[i];
-      Values& values = evaluator.memory_[i];
+      Values& values = run.memory_[i];
       values.resize(static_cast<size_t>(std::max<int64_t>(buffer.reach(), 1)));
       if (buffer.is_input) values = inputs.at(buffer.name);
       if (!buffer.fill) continue;
@@ -62,14 +63,14 @@ class Evaluator {
         values[e] = buffer.fill->start + buffer.fill->step * static_cast<double>(e);
       }
     }
-    for (const DeviceNode& node : graph.nodes) evaluator.run(node);
-    return evaluator.memory_[static_cast<size_t>(graph.results[0])];
+    for (const DeviceNode& node : graph.nodes) run.run(node);
+    return run.memory_[static_cast<size_t>(graph.results[0])];
   }
 
  private:
-  explicit Evaluator(const DeviceGraph& graph) : memory_(graph.buffers.size()) {}
+  explicit DeviceRun(const DeviceGraph& graph) : memory_(graph.buffers.size()) {}
 
-  double& element(const Access& access, const std::map<std::string, int64_t, std::less<>>& at) {
+  double& element(const Access& access, const Point& at) {
     return memory_[static_cast<size_t>(access.buffer)]
                   [static_cast<size_t>(access.index.evaluate(at).value())];
   }
@@ -78,39 +79,20 @@ class Evaluator {
     const DeviceOp& op = node.op;
     Values constants;
     for (const auto& [name, value] : op.constants) constants.push_back(value);
-    // Reduced loops run inside the others: the first step of each result starts it.
-    std::vector<Loop> loops;
-    for (const bool reduced : {false, true}) {
-      for (const Loop& loop : node.loops) {
-        if (loop.reduced == reduced) loops.push_back(loop);
-      }
-    }
-    std::map<std::string, int64_t, std::less<>> at;
-    for (const Loop& loop : loops) at[loop.name] = 0;
-    while (true) {
-      step(op, constants, loops, at);
-      size_t i = loops.size();
-      while (i > 0 && ++at[loops[i - 1].name] == loops[i - 1].extent) at[loops[--i].name] = 0;
-      if (i == 0) return;
-    }
+    for_each_step(node.loops, [&](const Step& now) { step(op, constants, now); });
   }
 
-  void step(const DeviceOp& op, const Values& constants, const std::vector<Loop>& loops,
-            const std::map<std::string, int64_t, std::less<>>& at) {
+  void step(const DeviceOp& op, const Values& constants, const Step& now) {
     Values operands;
-    for (const Access& input : op.inputs) operands.push_back(element(input, at));
-    double& result = element(op.output, at);
+    for (const Access& input : op.inputs) operands.push_back(element(input, now.at));
+    double& result = element(op.output, now.at);
     if (!op.reduces) {
       result = apply(op.op, operands, constants);
       return;
     }
     const double value = op.is_matmul() ? operands[0] * operands[1] : operands[0];
-    const auto is = [&](auto&& when) {
-      return std::all_of(loops.begin(), loops.end(), [&](const Loop& l) { return !l.reduced || when(l); });
-    };
-    result = is([&](const Loop& l) { return at.at(l.name) == 0; }) ? value : fold(op.op, result, value);
-    if (op.op == OpId::mean && is([&](const Loop& l) { return at.at(l.name) == l.extent - 1; }))
-      result *= constants[0];
+    result = now.first ? value : fold(op.op, result, value);
+    if (op.op == OpId::mean && now.last) result *= constants[0];
   }
 
   std::vector<Values> memory_;
