@@ -132,40 +132,6 @@ def sub(x, y, *, alpha=1):
     return x - y * alpha if isinstance(alpha, torch.SymFloat) else NotImplemented
 
 
-def batch_norm_steps(x, weight, bias, running_mean, running_var, training, momentum, eps):
-    """PyTorch's, of what x is without a first mean: the second one is small, and so is its rounding."""
-    steps = torch._decomp.decompositions.native_batch_norm_helper
-    if not training:
-        return steps(x, weight, bias, running_mean, running_var, training, momentum, eps, True)
-    dims = [0, *range(2, x.dim())]
-    first = x.mean(dims, keepdim=True)
-    # The running mean of the rest: PyTorch adds a share of the mean it finds.
-    found = steps(x - first, weight, bias, running_mean, running_var, training, momentum, eps, True)
-    out, mean, rstd, running_mean, running_var = found
-    first = first.squeeze(dims)
-    return (
-        out,
-        mean + first,
-        rstd,
-        running_mean if running_mean is None else running_mean + momentum * first,
-        running_var,
-    )
-
-
-@_form(aten._native_batch_norm_legit_functional.default)
-def batch_norm_functional(x, weight, bias, running_mean, running_var, training, momentum, eps):
-    if not _on_card(x):
-        return NotImplemented
-    return batch_norm_steps(x, weight, bias, running_mean, running_var, training, momentum, eps)
-
-
-@_form(aten._native_batch_norm_legit.no_stats)
-def batch_norm_without_running(x, weight, bias, training, momentum, eps):
-    if not _on_card(x):
-        return NotImplemented
-    return batch_norm_steps(x, weight, bias, None, None, training, momentum, eps)[:3]
-
-
 def _one_position_each(x, indices):
     """Of x[i] with one dimension and one index of numbers: where each i counts from the start. Else nothing."""
     if not _on_card(x) or x.ndim != 1 or len(indices) != 1 or indices[0] is None or x.numel() == 0:
