@@ -8,7 +8,7 @@ import functools
 
 import torch
 
-from torch_spyre._inductor import convolutions, pools, registered
+from torch_spyre._inductor import registered
 
 aten = torch.ops.aten
 
@@ -164,51 +164,6 @@ def grouped_mm(x, weight, offs=None, bias=None, out_dtype=None):
     """Under a name of ours: PyTorch's own rule for its shape takes bfloat16 alone."""
     known = x.ndim == 2 and weight.ndim in (2, 3) and offs is not None and bias is None and out_dtype in (None, x.dtype)
     return torch.ops.spyre.grouped_mm(x, weight, offs) if _on_card(x) and known else NotImplemented
-
-
-# Step by step, where the form is refused as one kernel: transposed 32-bit images beside others.
-
-
-def convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
-    if not _on_card(x) or not convolutions.supported(x, weight, stride, padding, dilation, transposed, output_padding):
-        return NotImplemented
-    if transposed:
-        rest = stride, padding, dilation, output_padding, groups
-        return convolutions.transposed_convolution(x, weight, bias, *rest)
-    return convolutions.convolution(x, weight, bias, stride, padding, dilation, groups)
-
-
-@_form(aten.convolution_backward.default)
-def convolution_backward(
-    gradient, x, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask
-):
-    if not _on_card(x) or not convolutions.supported(x, weight, stride, padding, dilation, transposed, output_padding):
-        return NotImplemented
-    gradient = gradient.contiguous()
-    how = stride, padding, dilation, groups
-    of_image = of_weight = of_bias = None
-    if output_mask[0] and transposed:
-        of_image = convolutions.convolution(gradient, weight, None, *how)
-    elif output_mask[0]:
-        of_image = convolutions.image_gradient(gradient, x.shape, weight, *how)
-    if output_mask[1]:
-        small, large = (x, gradient) if transposed else (gradient, x)
-        of_weight = convolutions.weight_gradient(small, large, list(weight.shape), *how)
-    if output_mask[2]:
-        of_bias = gradient.sum([d for d in range(gradient.ndim) if d != 1])
-    return of_image, of_weight, of_bias
-
-
-def max_pool2d_with_indices(x, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False):
-    window = pools.Window(x, kernel_size, stride, padding, dilation, ceil_mode)
-    return pools.maximum(x, window) if _on_card(x) and pools.supported(x, window) else NotImplemented
-
-
-def max_pool2d_with_indices_backward(gradient, x, kernel_size, stride, padding, dilation, ceil_mode, indices):
-    window = pools.Window(x, kernel_size, stride, padding, dilation, ceil_mode)
-    if not _on_card(x) or not pools.supported(x, window):
-        return NotImplemented
-    return pools.maximum_gradient(gradient, x, window, indices)
 
 
 @_form(aten._scaled_dot_product_fused_attention_overrideable.default)

@@ -267,7 +267,9 @@ std::shared_ptr<const LanePermutation> search_layouts(const DeviceGraph& graph) 
   const auto candidates = layout_candidates(graph);
   if (!candidates.ok()) return nullptr;
   Conversions conversions(graph, candidates.value());
-  const Result<LayoutChoice> choice = choose_layouts(graph, candidates.value(), conversions);
+  // Three copies do for all but single rows, and to look for more takes five times as long.
+  Result<LayoutChoice> choice = choose_layouts(graph, candidates.value(), conversions, {.copies = false});
+  if (!choice.ok()) choice = choose_layouts(graph, candidates.value(), conversions);
   if (!choice.ok()) return nullptr;
   LanePermutation found{.graph = graph, .from = 0, .to = 1};
   insert_copies(found.graph, candidates.value(), conversions, choice.value());
