@@ -14,7 +14,7 @@ from torch._prims_common.wrappers import _maybe_resize_out, _safe_copy_out
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map_only, tree_unflatten
 
 from torch_spyre import _C, eager_indexing
-from torch_spyre._inductor import compaction, customops, decompositions
+from torch_spyre._inductor import compaction, customops
 from torch_spyre._patches import sixteen_bits_stay
 
 aten = torch.ops.aten
@@ -91,20 +91,12 @@ _FORMS = {
 # Operators with a kernel of their own, for calls that it is refused for.
 _WHERE_REFUSED = {
     aten.constant_pad_nd.default: _pad_words,
-    aten.convolution.default: decompositions.convolution,
     aten.flip.default: _flip,
     aten.glu.default: _glu,
     aten.histc.default: _histc,
     aten.index.Tensor: eager_indexing.index,
-    aten.max_pool2d_with_indices_backward.default: decompositions.max_pool2d_with_indices_backward,
     aten.select_scatter.default: _select_scatter,
     aten.slice_scatter.default: _slice_scatter,
-}
-
-# Instead of a kernel of their own: a weight's gradient, and a pool of float32, are refused beside others in one graph.
-_STEP_BY_STEP = {
-    aten.convolution_backward.default: decompositions.convolution_backward,
-    aten.max_pool2d_with_indices.default: decompositions.max_pool2d_with_indices,
 }
 
 # PyTorch takes these apart above autograd, and so do we; what is not for the card stays PyTorch's.
@@ -226,8 +218,6 @@ def install() -> None:
     _library.impl(aten._nested_tensor_from_mask_left_aligned.default, _packs_no_texts, "PrivateUse1")
     for op, form in forms().items():
         _library.impl(op, _kernel(op, form), "PrivateUse1")
-    for op, form in _STEP_BY_STEP.items():
-        replace(op, form)
     for op, form in _COMPOSITE_FORMS.items():
         for key in ("PrivateUse1", "AutogradPrivateUse1"):
             _library.impl(op, _kernel(op, form, op.decompose), key)

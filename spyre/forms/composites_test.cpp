@@ -97,6 +97,30 @@ TEST(Places, TakeANumber) {
   EXPECT_THAT(call.run({x, num(0), index, num(-70001)}, {y}).value()[0], ElementsAre(-70001, 6, -70001));
 }
 
+// x[i] of one row, where there are no rows to move; negative positions count from the end.
+TEST(Places, OfOneRowAreReadOneByOne) {
+  for (const HostType type : {HostType::kFloat16, kWord, kWhole}) {
+    FormCall call("aten.index.Tensor");
+    const TensorView x = call.input({3}, {5, 6, 7}, type), y = call.output({2, 2}, type);
+    const TensorView index = call.input({2, 2}, {2, 0, -1, -2}, kWhole);
+    EXPECT_THAT(call.run({x, TensorList{index}}, {y}).value()[0], ElementsAre(7, 5, 7, 6)) << to_string(type);
+    FormCall select("aten.index_select.default");
+    const TensorView row = select.input({1, 3}, {5, 6, 7}, type), found = select.output({1, 2}, type);
+    const TensorView places = select.input({2}, {2, 0}, kWhole);
+    EXPECT_THAT(select.run({row, num(1), places}, {found}).value()[0], ElementsAre(7, 5)) << to_string(type);
+  }
+}
+
+TEST(Places, OfOneRowAreWrittenOneByOne) {
+  for (const HostType type : {HostType::kFloat16, kWord, kWhole}) {
+    FormCall call("aten._index_put_impl_.default");
+    const TensorView x = call.input({3}, {5, 6, 7}, type), y = call.output({3}, type);
+    const TensorView index = call.input({2}, {-1, 0}, kWhole), values = call.input({1}, {9}, type);
+    EXPECT_THAT(call.run({x, TensorList{index}, values, num(0)}, {y}).value()[0], ElementsAre(9, 6, 9))
+        << to_string(type);
+  }
+}
+
 TEST(Places, AddUp) {
   for (const HostType type : {HostType::kFloat16, kWord, kWhole}) {
     FormCall call("aten.scatter_add.default");

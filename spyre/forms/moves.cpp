@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "spyre/forms/forms.h"
+#include "spyre/forms/pairs.h"
 #include "spyre/forms/steps.h"
 
 namespace spyre::forms {
@@ -185,6 +186,20 @@ Status triangle(Builder& builder, Arguments args, std::string_view op) {
   return Status();
 }
 
+namespace {
+
+const Argument kFirstDimension = Number{.value = 0, .kind = Number::Kind::kInt};
+
+/// Along the only dimension there are no rows to move: elements are chosen one by one, each by a position from the start.
+void gather_elements(Builder& builder, const TensorView& x, const TensorView& positions) {
+  const TensorView found = builder.local(positions.size, x.dtype);
+  const std::vector<Argument> arguments = {x, kFirstDimension, positions};
+  builder.apply(&gather, Arguments(arguments), "", {found});
+  fill(builder, 0, reshape(builder, found, builder.result().size));
+}
+
+}  // namespace
+
 Status index_select(Builder& builder, Arguments args, std::string_view /*op*/) {
   const TensorView &table = tensor(args[0]), &index = tensor(args[2]);
   SPYRE_TRY(arithmetic_type(table.dtype));
@@ -192,6 +207,13 @@ Status index_select(Builder& builder, Arguments args, std::string_view /*op*/) {
     return refuse("an index without dimensions");
   }
   SPYRE_ASSIGN_OR_RETURN(const size_t dim, dimension(integer(args[1]), table.size.size()));
+  if (element_count(table) == table.size[dim]) {
+    const TensorView row = reshape(builder, table, {table.size[dim]});
+    if (can_gather(row, 0, index)) {
+      gather_elements(builder, row, index);
+      return Status();
+    }
+  }
   NodeBuilder node = builder.node(builder.result(), builder.result().size);
   const Value row = node.load(index, {node.loop(dim)});
   std::vector<Expr> position;
@@ -210,6 +232,20 @@ struct OneIndex {
   size_t dim = 0;
 
   size_t rank() const { return positions.size.size(); }
+
+  /// The shape of that below: nothing is emitted.
+  TensorView flat() const {
+    return {.buffer = positions.buffer,
+            .dtype = positions.dtype,
+            .size = {element_count(positions)},
+            .stride = {1}};
+  }
+  /// All of them in one row, from the start of x, which is one row, too.
+  TensorView in_one_row(Builder& builder, const TensorView& x) const {
+    const Element given = positions;
+    const Element wrapped = where(given < 0.0, given + static_cast<double>(x.size[0]), given);
+    return reshape(builder, compute(builder, wrapped), {element_count(positions)});
+  }
 
   /// x[:, i] is x with the dimension replaced by those of the index.
   std::vector<int64_t> selected(const TensorView& x) const {
@@ -297,6 +333,10 @@ Status index(Builder& builder, Arguments args, std::string_view /*op*/) {
   const TensorView& x = tensor(args[0]);
   SPYRE_TRY(arithmetic_type(x.dtype));
   SPYRE_ASSIGN_OR_RETURN(const OneIndex index, one_index(x, args[1]));
+  if (x.size.size() == 1 && can_gather(x, 0, index.flat())) {
+    gather_elements(builder, x, index.in_one_row(builder, x));
+    return Status();
+  }
   NodeBuilder node = builder.node(builder.result(), builder.result().size);
   const Value position = index.load_wrapped(node, x.size[index.dim]);
   node.store(node.load(x, index.place(node, position)));
@@ -330,6 +370,17 @@ Status index_put(Builder& builder, Arguments args, std::string_view op) {
   }
   if (type_of(builder, args[2]) != x.dtype || !expands_to(size_of(args[2]), index.selected(x))) {
     return refuse("values that are not those of the indexed part");
+  }
+  if (x.size.size() == 1 && can_scatter(x, 0, index.flat())) {
+    const TensorView places = index.in_one_row(builder, x);
+    Argument values = args[2];
+    if (!is_number(values)) {
+      const TensorView each = expand(builder, tensor(values), index.positions.size);
+      values = reshape(builder, each, places.size);
+    }
+    const std::vector<Argument> arguments = {x, kFirstDimension, places, values};
+    builder.apply(&scatter, Arguments(arguments), "", {builder.result()});
+    return Status();
   }
   start_from(builder, x);
   NodeBuilder node = builder.node(builder.result(), index.selected(x));

@@ -10,6 +10,7 @@
 
 #include "spyre/forms/columns.h"
 #include "spyre/forms/forms.h"
+#include "spyre/forms/pairs.h"
 
 namespace spyre::forms {
 namespace {
@@ -206,6 +207,14 @@ Status check_sums(const TensorView& x, size_t dim, const TensorView& index) {
 }
 
 }  // namespace
+
+bool can_gather(const TensorView& x, size_t dim, const TensorView& index) {
+  return check_pairs(x, dim, index, /*source=*/nullptr, /*writes=*/false).ok();
+}
+
+bool can_scatter(const TensorView& x, size_t dim, const TensorView& index) {
+  return check_pairs(x, dim, index, /*source=*/nullptr, /*writes=*/true).ok();
+}
 
 Status gather(Builder& builder, Arguments args, std::string_view /*op*/) {
   const TensorView &x = tensor(args[0]), &index = tensor(args[2]);

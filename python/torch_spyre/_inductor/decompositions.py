@@ -8,7 +8,7 @@ import functools
 
 import torch
 
-from torch_spyre._inductor import convolutions, pools, registered
+from torch_spyre._inductor import registered
 
 aten = torch.ops.aten
 
@@ -132,40 +132,6 @@ def sub(x, y, *, alpha=1):
     return x - y * alpha if isinstance(alpha, torch.SymFloat) else NotImplemented
 
 
-def batch_norm_steps(x, weight, bias, running_mean, running_var, training, momentum, eps):
-    """PyTorch's, of what x is without a first mean: the second one is small, and so is its rounding."""
-    steps = torch._decomp.decompositions.native_batch_norm_helper
-    if not training:
-        return steps(x, weight, bias, running_mean, running_var, training, momentum, eps, True)
-    dims = [0, *range(2, x.dim())]
-    first = x.mean(dims, keepdim=True)
-    # The running mean of the rest: PyTorch adds a share of the mean it finds.
-    found = steps(x - first, weight, bias, running_mean, running_var, training, momentum, eps, True)
-    out, mean, rstd, running_mean, running_var = found
-    first = first.squeeze(dims)
-    return (
-        out,
-        mean + first,
-        rstd,
-        running_mean if running_mean is None else running_mean + momentum * first,
-        running_var,
-    )
-
-
-@_form(aten._native_batch_norm_legit_functional.default)
-def batch_norm_functional(x, weight, bias, running_mean, running_var, training, momentum, eps):
-    if not _on_card(x):
-        return NotImplemented
-    return batch_norm_steps(x, weight, bias, running_mean, running_var, training, momentum, eps)
-
-
-@_form(aten._native_batch_norm_legit.no_stats)
-def batch_norm_without_running(x, weight, bias, training, momentum, eps):
-    if not _on_card(x):
-        return NotImplemented
-    return batch_norm_steps(x, weight, bias, None, None, training, momentum, eps)[:3]
-
-
 def _one_position_each(x, indices):
     """Of x[i] with one dimension and one index of numbers: where each i counts from the start. Else nothing."""
     if not _on_card(x) or x.ndim != 1 or len(indices) != 1 or indices[0] is None or x.numel() == 0:
@@ -198,51 +164,6 @@ def grouped_mm(x, weight, offs=None, bias=None, out_dtype=None):
     """Under a name of ours: PyTorch's own rule for its shape takes bfloat16 alone."""
     known = x.ndim == 2 and weight.ndim in (2, 3) and offs is not None and bias is None and out_dtype in (None, x.dtype)
     return torch.ops.spyre.grouped_mm(x, weight, offs) if _on_card(x) and known else NotImplemented
-
-
-# Step by step, where the form is refused as one kernel: transposed 32-bit images beside others.
-
-
-def convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
-    if not _on_card(x) or not convolutions.supported(x, weight, stride, padding, dilation, transposed, output_padding):
-        return NotImplemented
-    if transposed:
-        rest = stride, padding, dilation, output_padding, groups
-        return convolutions.transposed_convolution(x, weight, bias, *rest)
-    return convolutions.convolution(x, weight, bias, stride, padding, dilation, groups)
-
-
-@_form(aten.convolution_backward.default)
-def convolution_backward(
-    gradient, x, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask
-):
-    if not _on_card(x) or not convolutions.supported(x, weight, stride, padding, dilation, transposed, output_padding):
-        return NotImplemented
-    gradient = gradient.contiguous()
-    how = stride, padding, dilation, groups
-    of_image = of_weight = of_bias = None
-    if output_mask[0] and transposed:
-        of_image = convolutions.convolution(gradient, weight, None, *how)
-    elif output_mask[0]:
-        of_image = convolutions.image_gradient(gradient, x.shape, weight, *how)
-    if output_mask[1]:
-        small, large = (x, gradient) if transposed else (gradient, x)
-        of_weight = convolutions.weight_gradient(small, large, list(weight.shape), *how)
-    if output_mask[2]:
-        of_bias = gradient.sum([d for d in range(gradient.ndim) if d != 1])
-    return of_image, of_weight, of_bias
-
-
-def max_pool2d_with_indices(x, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False):
-    window = pools.Window(x, kernel_size, stride, padding, dilation, ceil_mode)
-    return pools.maximum(x, window) if _on_card(x) and pools.supported(x, window) else NotImplemented
-
-
-def max_pool2d_with_indices_backward(gradient, x, kernel_size, stride, padding, dilation, ceil_mode, indices):
-    window = pools.Window(x, kernel_size, stride, padding, dilation, ceil_mode)
-    if not _on_card(x) or not pools.supported(x, window):
-        return NotImplemented
-    return pools.maximum_gradient(gradient, x, window, indices)
 
 
 @_form(aten._scaled_dot_product_fused_attention_overrideable.default)

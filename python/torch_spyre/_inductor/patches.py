@@ -122,19 +122,26 @@ def _statistics_have_the_type_of_the_input() -> None:
 
     aten = torch.ops.aten
 
-    def without_mode(mode, operator, *args, **kwargs):
-        return decompositions._fused_rms_norm(*args, **kwargs)
+    def by(decomposition):
+        return lambda mode, operator, *args, **kwargs: decomposition(*args, **kwargs)
 
     def of(original):
         @functools.wraps(original)
         def rule(mode, operator, x, *args, **kwargs):
             out, *statistics = original(mode, operator, x, *args, **kwargs)
-            kind = x.dtype if x.device.type == "spyre" else None
-            return out, *(s if kind is None else s.to(kind) for s in statistics)
+            if x.device.type == "spyre":  # behind them are running ones, of types of their own
+                statistics[:2] = [s.to(x.dtype) for s in statistics[:2]]
+            return out, *statistics
 
         return rule
 
-    for norm, otherwise in ((aten.native_layer_norm.default, None), (aten._fused_rms_norm.default, without_mode)):
+    norms = {
+        aten.native_layer_norm.default: None,
+        aten._fused_rms_norm.default: by(decompositions._fused_rms_norm),
+        aten._native_batch_norm_legit.no_stats: by(decompositions._native_batch_norm_legit_no_stats),
+        aten._native_batch_norm_legit_functional.default: by(decompositions._native_batch_norm_legit_functional),
+    }
+    for norm, otherwise in norms.items():
         original = rules.get(norm, otherwise)
         if original is otherwise or not _is_ours(original):
             rules[norm] = of(original)

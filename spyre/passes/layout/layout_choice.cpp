@@ -39,13 +39,15 @@ bool cannot_be_turned(const Buffer& buffer, const DeviceLayout& layout) {
 class NodeTable {
  public:
   NodeTable(const DeviceGraph& graph, const DeviceNode& node,
-            const std::vector<std::vector<DeviceLayout>>& candidates, Conversions& conversions)
+            const std::vector<std::vector<DeviceLayout>>& candidates, Conversions& conversions,
+            const LayoutSearchOptions& options)
       : graph_(graph),
         node_(node),
         op_(node.op),
         zeros_behind_left_(sums_part_of_stick(node) != nullptr),
         candidates_(candidates),
-        conversions_(conversions) {
+        conversions_(conversions),
+        copies_(options.copies) {
     for (const auto& [name, access] : op_.indices) operands_.push_back(access.buffer);
     for (const Access& access : op_.inputs) operands_.push_back(access.buffer);
     const size_t outputs = layouts_of(op_.output.buffer).size();
@@ -71,7 +73,7 @@ class NodeTable {
     const bool constant = graph_.buffers[static_cast<size_t>(operands_[i])].fill.has_value();
     std::vector<Reading> found;
     if (!constant && fits(out, i, has)) return {{has, 0}};
-    if (zeros_must_stay(i)) return {};
+    if (zeros_must_stay(i) || (!copies_ && !constant)) return {};
     for (const int as : copies) {
       if (fits(out, i, as)) return {{as, 0}};
     }
@@ -135,6 +137,7 @@ class NodeTable {
   const bool zeros_behind_left_;
   const std::vector<std::vector<DeviceLayout>>& candidates_;
   Conversions& conversions_;
+  const bool copies_;
   std::vector<BufferId> operands_;
   std::vector<int8_t> alone_;                           // -1 not asked yet
   std::vector<std::vector<std::vector<int8_t>>> fits_;  // operand, output, candidate
@@ -146,7 +149,7 @@ class NodeTable {
 class Domains {
  public:
   Domains(const DeviceGraph& graph, const std::vector<std::vector<DeviceLayout>>& candidates,
-          Conversions& conversions)
+          Conversions& conversions, const LayoutSearchOptions& options)
       : graph_(graph) {
     for (size_t id = 0; id < candidates.size(); ++id) {
       const bool given = graph.is_given(static_cast<BufferId>(id));  // in the first of its candidates
@@ -154,7 +157,8 @@ class Domains {
     }
     std::vector<NodeTable> tables;
     tables.reserve(graph.nodes.size());
-    for (const DeviceNode& node : graph.nodes) tables.emplace_back(graph, node, candidates, conversions);
+    for (const DeviceNode& node : graph.nodes)
+      tables.emplace_back(graph, node, candidates, conversions, options);
     for (bool changed = true; changed && possible_;) {
       changed = false;
       for (NodeTable& table : tables) changed |= narrow(table);
@@ -264,7 +268,7 @@ class BeamSearch {
   Result<LayoutChoice> run() {
     std::vector<State> states(1);
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      NodeTable table(graph_, graph_.nodes[n], candidates_, conversions_);
+      NodeTable table(graph_, graph_.nodes[n], candidates_, conversions_, options_);
       std::map<Live, State> next;
       for (const State& state : states) extend(state, static_cast<int>(n), table, next);
       if (next.empty()) return impossible(graph_.nodes[n], table);
@@ -453,7 +457,7 @@ Result<LayoutChoice> choose_layouts(const DeviceGraph& graph,
   Result<LayoutChoice> choice = BeamSearch(graph, candidates, conversions, options, nullptr).run();
   if (choice.ok()) return choice;
   // The beam keeps what is cheap so far, and that may end in nothing. Without what cannot lead anywhere it sees more.
-  const Domains domains(graph, candidates, conversions);
+  const Domains domains(graph, candidates, conversions, options);
   if (!domains.possible()) return choice;
   Result<LayoutChoice> again = BeamSearch(graph, candidates, conversions, options, &domains).run();
   return again.ok() ? again : choice;

@@ -25,6 +25,7 @@ struct LayoutChoice {
 
 struct LayoutSearchOptions {
   size_t beam_width = 64;
+  bool copies = true;  ///< false: every node reads its operands as they lie
 };
 
 /// Refused when some node has no legal combination; the error names the node, its operands and the reason

@@ -32,9 +32,11 @@ DeviceNode copy_node(const DeviceGraph& graph, BufferId from, BufferId to, const
   int64_t joined = 1;  // positions of the dimensions before that are walked with the next one
   for (size_t d = 0; d < source.size.size(); ++d) {
     const int64_t stride = source.stride[d];
-    if (stride == 0) continue;  // one element, seen many times
+    if (stride == 0 || (source.size[d] == 1 && joined > 1)) continue;  // one element, seen many times
+    size_t inner = d + 1;
+    while (inner < source.size.size() && source.size[inner] == 1) ++inner;
     const bool named = steps_by(from_layout, stride) && steps_by(to_layout, stride);
-    const bool dense = d + 1 < source.size.size() && stride == source.size[d + 1] * source.stride[d + 1];
+    const bool dense = inner < source.size.size() && stride == source.size[inner] * source.stride[inner];
     if (source.size[d] > 1 && !named && dense) {
       joined *= source.size[d];
       continue;
@@ -59,11 +61,11 @@ bool is_interleaved(const DeviceLayout& layout) {
 class Conversions::States {
  public:
   States(const DeviceGraph& graph, BufferId buffer, const std::vector<DeviceLayout>& candidates,
-         LaneMoves moves, int& permutations_left)
+         LaneMoves moves, LanePermutations& permutations)
       : graph_(graph),
         buffer_(buffer),
         moves_(moves),
-        permutations_left_(permutations_left),
+        permutations_(permutations),
         count_(candidates.size()),
         layouts_(candidates) {
     // Only position 0 of this dimension carries data. It reads like the layout without it.
@@ -172,18 +174,17 @@ class Conversions::States {
   }
 
   const Edge* permutation(size_t from, size_t to) {
-    return remembered(permutations_, from, to, [&]() -> std::optional<Edge> {
+    return remembered(permuted_, from, to, [&]() -> std::optional<Edge> {
       const bool words = layouts_[from].device_dtype != DataFormat::SEN169_FP16;
       const bool allowed = words ? moves_.words : moves_.interleave || !interleaves(from, to);
-      if (!allowed || from >= count_ || to >= count_ || permutations_left_ == 0) return std::nullopt;
-      --permutations_left_;
+      if (!allowed || from >= count_ || to >= count_) return std::nullopt;
       // An input has its real layout first, of all its storage.
       const PartOf part = from == 0 && graph_.is_given(buffer_) ? PartOf::kMemory : PartOf::kItself;
-      std::optional<LanePermutation> lanes =
-          permute_lanes(graph_.buffers[static_cast<size_t>(buffer_)], layouts_[from], layouts_[to], part);
+      std::shared_ptr<const LanePermutation> lanes = permutations_.find(
+          graph_.buffers[static_cast<size_t>(buffer_)], layouts_[from], layouts_[to], part);
       if (!lanes) return std::nullopt;
       const int64_t bytes = lanes->bytes;
-      return Edge{bytes, std::make_shared<const LanePermutation>(std::move(*lanes))};
+      return Edge{bytes, std::move(lanes)};
     });
   }
 
@@ -205,11 +206,11 @@ class Conversions::States {
   const DeviceGraph& graph_;
   const BufferId buffer_;
   const LaneMoves moves_;
-  int& permutations_left_;  // that may still be looked for
-  const size_t count_;      // of candidates
+  LanePermutations& permutations_;
+  const size_t count_;  // of candidates
   std::vector<DeviceLayout> layouts_;
   std::vector<int64_t> bytes_;
-  KnownEdges copies_, permutations_;
+  KnownEdges copies_, permuted_;
 };
 
 Conversions::Conversions(const DeviceGraph& graph, const std::vector<std::vector<DeviceLayout>>& candidates,
@@ -217,7 +218,7 @@ Conversions::Conversions(const DeviceGraph& graph, const std::vector<std::vector
     : graph_(graph),
       candidates_(candidates),
       moves_(moves),
-      permutations_left_(
+      permutations_(
           std::max(kMostPermutations, kPermutationsPerBuffer * static_cast<int>(graph.buffers.size()))) {}
 
 Conversions::~Conversions() = default;
@@ -229,7 +230,7 @@ const Conversion* Conversions::find(BufferId buffer, int from, int to) {
     std::unique_ptr<States>& states = states_[buffer];
     if (!states)
       states = std::make_unique<States>(graph_, buffer, candidates_[static_cast<size_t>(buffer)], moves_,
-                                        permutations_left_);
+                                        permutations_);
     known = known_.emplace(key, states->cheapest(static_cast<size_t>(from), static_cast<size_t>(to))).first;
   }
   return known->second ? &*known->second : nullptr;

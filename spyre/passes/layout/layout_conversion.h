@@ -47,10 +47,6 @@ DeviceNode copy_node(const DeviceGraph& graph, BufferId from, BufferId to, const
 int64_t bytes_of(const DeviceLayout& layout);
 
 /// Conversions between the candidates of each buffer, found when asked for and remembered.
-///
-/// Whether lanes can be permuted from one layout to another is a search of its own. A graph of large products has
-/// thousands of such pairs, most of them for layouts that nobody chooses: after `kMostPermutations` of them, or so many
-/// for each buffer, no others are looked for, so that a refusal comes in seconds.
 class Conversions {
  public:
   Conversions(const DeviceGraph& graph, const std::vector<std::vector<DeviceLayout>>& candidates,
@@ -67,7 +63,7 @@ class Conversions {
   const DeviceGraph& graph_;
   const std::vector<std::vector<DeviceLayout>>& candidates_;
   const LaneMoves moves_;
-  int permutations_left_;
+  LanePermutations permutations_;
   std::map<BufferId, std::unique_ptr<States>> states_;
   std::map<std::pair<BufferId, std::pair<int, int>>, std::optional<Conversion>> known_;
 };

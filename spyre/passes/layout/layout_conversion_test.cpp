@@ -211,5 +211,48 @@ TEST(LayoutConversion, LanesStayInPlaceUnlessTheyMayMove) {
   EXPECT_EQ(conversions.find(0, 0, 3), nullptr);  // along columns
 }
 
+// An image of one row is [images, 1, width, channels]; its pixels are walked as one all the same.
+TEST(LayoutConversion, DimensionsAreOneAcrossOneOfASinglePosition) {
+  DeviceGraph graph;
+  graph.name = "g";
+  graph.add_buffer({.name = "x",
+                    .dtype = HostType::kFloat16,
+                    .size = {3, 1, 31, 15},
+                    .stride = {465, 465, 15, 1},
+                    .is_input = true});
+  const auto along = [](const std::vector<int64_t>& order) {
+    const std::vector<int64_t> pixels = {93, 15};
+    return DeviceLayout::ordered(pixels, contiguous_strides(pixels), kHalf, order).value();
+  };
+  const std::vector<std::vector<DeviceLayout>> candidates = {{along({0, 1}), along({1, 0})}};
+  Conversions conversions(graph, candidates);
+  const Conversion* restickified = conversions.find(0, 0, 1);
+  ASSERT_NE(restickified, nullptr);
+  EXPECT_EQ(restickified->steps.size(), 1U);
+  const DeviceNode copy = copy_node(graph, 0, 0, candidates[0][0], candidates[0][1]);
+  EXPECT_THAT(copy.loops,
+              testing::ElementsAre(testing::Field(&Loop::extent, 93), testing::Field(&Loop::extent, 15)));
+}
+
+// The taps of a convolution are buffers of one shape: one search answers for all of them, and counts once.
+TEST(LayoutConversion, PermutationsAreSearchedForOncePerShape) {
+  const auto words = [](const std::vector<int64_t>& size) {
+    return Buffer{.name = "x", .dtype = HostType::kFloat32, .size = size, .stride = contiguous_strides(size)};
+  };
+  const auto along = [](const std::vector<int64_t>& size, const std::vector<int64_t>& order) {
+    return DeviceLayout::ordered(size, contiguous_strides(size), kFloat, order).value();
+  };
+  const auto transposed = [&](LanePermutations& permutations, const std::vector<int64_t>& size) {
+    return permutations.find(words(size), along(size, {0, 1}), along(size, {1, 0}), PartOf::kItself);
+  };
+  LanePermutations permutations(/*most=*/1);
+  const auto first = transposed(permutations, {33, 70});
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(transposed(permutations, {33, 70}), first);
+  EXPECT_EQ(transposed(permutations, {33, 71}), nullptr);  // no search is left
+  LanePermutations others(/*most=*/1);
+  EXPECT_NE(transposed(others, {33, 71}), nullptr);
+}
+
 }  // namespace
 }  // namespace spyre

@@ -250,10 +250,9 @@ std::optional<DeviceGraph> graph_between(const RowSticks& from, const RowSticks&
   return copies_between(side_along_row(from), side_along_row(to));
 }
 
-}  // namespace
-
-std::optional<LanePermutation> permute_lanes(const Buffer& buffer, const DeviceLayout& from,
-                                             const DeviceLayout& to, PartOf part) {
+// The copies between two layouts of a buffer, without layouts of their own.
+std::optional<DeviceGraph> graph_between(const Buffer& buffer, const DeviceLayout& from,
+                                         const DeviceLayout& to, PartOf part) {
   if (from.device_dtype != to.device_dtype) return std::nullopt;
   Buffer alone = buffer;
   if (buffer.is_input) alone.offset = alone.storage = 0;
@@ -261,20 +260,54 @@ std::optional<LanePermutation> permute_lanes(const Buffer& buffer, const DeviceL
   std::optional<RowSticks> one = sticks_of(memory ? buffer.reach() : alone.reach(), from),
                            other = sticks_of(alone.reach(), to);
   if (!one || !other || !restrict_to(*one, memory ? buffer.offset : 0, *other)) return std::nullopt;
-  std::optional<DeviceGraph> graph = graph_between(*one, *other);
-  if (!graph) return std::nullopt;
-  LanePermutation found{.from = 0, .to = 1};
-  const auto candidates = layout_candidates(*graph);
-  if (!candidates.ok()) return std::nullopt;
-  Conversions conversions(*graph, candidates.value());
-  const Result<LayoutChoice> choice = choose_layouts(*graph, candidates.value(), conversions);
-  if (!choice.ok()) return std::nullopt;
-  found.graph = *graph;
+  return graph_between(*one, *other);
+}
+
+std::shared_ptr<const LanePermutation> search_layouts(const DeviceGraph& graph) {
+  const auto candidates = layout_candidates(graph);
+  if (!candidates.ok()) return nullptr;
+  Conversions conversions(graph, candidates.value());
+  // Three copies do for all but single rows, and to look for more takes five times as long.
+  Result<LayoutChoice> choice = choose_layouts(graph, candidates.value(), conversions, {.copies = false});
+  if (!choice.ok()) choice = choose_layouts(graph, candidates.value(), conversions);
+  if (!choice.ok()) return nullptr;
+  LanePermutation found{.graph = graph, .from = 0, .to = 1};
   insert_copies(found.graph, candidates.value(), conversions, choice.value());
   for (const DeviceNode& node : found.graph.nodes) {
     for (const DeviceLayout* layout : operand_layouts(found.graph, node)) found.bytes += bytes_of(*layout);
   }
-  return found;
+  return std::make_shared<const LanePermutation>(std::move(found));
+}
+
+// All that the copies depend on.
+std::vector<int64_t> question(const Buffer& buffer, const DeviceLayout& from, const DeviceLayout& to,
+                              PartOf part) {
+  std::vector<int64_t> key = {buffer.is_input ? 1 : 0, part == PartOf::kMemory ? 1 : 0, buffer.offset,
+                              buffer.storage};
+  const auto append = [&](const std::vector<int64_t>& values) {
+    key.push_back(static_cast<int64_t>(values.size()));
+    key.insert(key.end(), values.begin(), values.end());
+  };
+  append(buffer.size);
+  append(buffer.stride);
+  for (const DeviceLayout* layout : {&from, &to}) {
+    append(layout->device_size);
+    append(layout->stride_map);
+    key.push_back(static_cast<int64_t>(layout->device_dtype));
+    key.push_back(static_cast<int64_t>(layout->element_arrangement));
+  }
+  return key;
+}
+
+}  // namespace
+
+std::shared_ptr<const LanePermutation> LanePermutations::find(const Buffer& buffer, const DeviceLayout& from,
+                                                              const DeviceLayout& to, PartOf part) {
+  const auto [known, asked_first] = known_.try_emplace(question(buffer, from, to, part));
+  if (!asked_first) return known->second;
+  const std::optional<DeviceGraph> graph = graph_between(buffer, from, to, part);
+  if (graph && searches_left_-- > 0) known->second = search_layouts(*graph);
+  return known->second;
 }
 
 }  // namespace spyre

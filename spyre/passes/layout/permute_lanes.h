@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <map>
+#include <memory>
+#include <vector>
 
 #include "spyre/base/result.h"
 #include "spyre/graph/device_graph.h"
@@ -44,7 +46,21 @@ enum class PartOf : uint8_t { kMemory, kItself };
 /// From one layout of a buffer to another. None where they do not tell the same dimensions apart, hold something else than
 /// 16 or 32 bits, or differ by more than one such step: their sticks run along different dimensions *or* order their lanes
 /// differently.
-std::optional<LanePermutation> permute_lanes(const Buffer& buffer, const DeviceLayout& from,
-                                             const DeviceLayout& to, PartOf part);
+///
+/// Each that is found is a search of its own. So answers are remembered, for all buffers of one shape (the taps of a
+/// convolution, the parts of an fp32 product), and after `most` searches no others are begun: a graph of large products has
+/// thousands of pairs, most of them for layouts that nobody chooses, and a refusal has to come in seconds.
+class LanePermutations {
+ public:
+  explicit LanePermutations(int most) : searches_left_(most) {}
+
+  /// Null: there is none.
+  std::shared_ptr<const LanePermutation> find(const Buffer& buffer, const DeviceLayout& from,
+                                              const DeviceLayout& to, PartOf part);
+
+ private:
+  int searches_left_;
+  std::map<std::vector<int64_t>, std::shared_ptr<const LanePermutation>> known_;
+};
 
 }  // namespace spyre
