@@ -18,7 +18,9 @@
 #include "spyre/passes/select/eliminate_dead_code.h"
 #include "spyre/passes/select/expand_calls.h"
 #include "spyre/passes/select/pad_contractions.h"
+#include "spyre/passes/select/place_parts.h"
 #include "spyre/passes/select/select_ops.h"
+#include "spyre/passes/select/unflatten_products.h"
 
 namespace spyre {
 namespace {
@@ -42,6 +44,14 @@ bool plans_lx(const CompileOptions& options) {
 const std::vector<Pass>& table() {
   using enum Fact;
   static const auto& rows = *new std::vector<Pass>{
+      {.name = "unflatten-products",
+       .summary = "which axes matrix products have, where the program merged some",
+       .too_late_after = {kLoops},
+       .run = changed<Graph, unflatten_products>},
+      {.name = "place-parts",
+       .summary = "which buffers are parts of others from the start, because they are copied there",
+       .too_late_after = {kLoops},
+       .run = changed<Graph, place_parts>},
       {.name = "expand-calls",
        .summary = "which loops make up each operator that was kept whole, by its form",
        .gives = {kLoops},

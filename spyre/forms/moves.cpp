@@ -17,22 +17,38 @@ Status copy(Builder& builder, Arguments args, std::string_view /*op*/) {
   return Status();
 }
 
+namespace {
+
+/// Whether broadcasting makes `to` out of `from`.
+bool expands_to(const std::vector<int64_t>& from, const std::vector<int64_t>& to) {
+  return from.size() <= to.size() && std::equal(from.rbegin(), from.rend(), to.rbegin(),
+                                                [](int64_t a, int64_t b) { return a == b || a == 1; });
+}
+
+/// What the result holds where nothing is written: x itself, unless the result is x.
+void start_from(Builder& builder, const TensorView& x) {
+  if (x == builder.result()) {
+    return;
+  }
+  NodeBuilder node = builder.node(builder.result(), x.size);
+  node.store(node.load(x));
+}
+
+}  // namespace
+
 Status concatenate(Builder& builder, Arguments args, std::string_view /*op*/) {
-  const size_t rank = builder.result().size.size();
-  SPYRE_ASSIGN_OR_RETURN(const size_t dim, dimension(integer(args[1], 0), rank));
+  const TensorView& result = builder.result();
+  SPYRE_ASSIGN_OR_RETURN(const size_t dim, dimension(integer(args[1], 0), result.size.size()));
   int64_t start = 0;
   for (const std::optional<TensorView>& part : tensors(args[0])) {
     if (!part || element_count(*part) == 0) {
       continue;
     }
     SPYRE_TRY(arithmetic_type(part->dtype));
-    if (part->size.size() != rank) {
+    if (part->size.size() != result.size.size()) {
       return refuse("tensors with different numbers of dimensions beside one another");
     }
-    NodeBuilder node = builder.node(builder.result(), part->size);
-    std::vector<Expr> position = node.loops(0, rank);
-    position[dim] = position[dim] + Expr::constant(start);
-    node.store(node.load(*part), position);
+    put(builder, *part, narrow(result, dim, start, part->size[dim]));
     start += part->size[dim];
   }
   return Status();
@@ -79,15 +95,25 @@ Status scatter_slice(Builder& builder, Arguments args, std::string_view /*op*/) 
     return std::clamp<int64_t>(at < 0 ? at + extent : at, 0, extent);
   };
   const int64_t first = inside(args[3], 0), end = std::max(first, inside(args[4], extent));
-  std::vector<int64_t> written = x.size;
-  written[dim] = end - first;
-  // No kernel writes a part of a stick and keeps the rest: the parts lie beside one another in the result.
-  if (integer(args[5], 1) != 1 || source.size != written) {
-    return refuse("a slice with steps, or a source of another size");
+  const int64_t step = integer(args[5], 1);
+  if (step < 1) {
+    return refuse("a slice that steps backwards");
   }
-  const std::array<TensorView, 3> parts = {narrow(x, dim, 0, first), source,
-                                           narrow(x, dim, end, extent - end)};
-  join(builder, builder.result(), dim, parts);
+  TensorView written = narrow(builder.result(), dim, first, (end - first + step - 1) / step);
+  written.stride[dim] *= step;
+  if (!expands_to(source.size, written.size)) {
+    return refuse("a source of another size than the slice");
+  }
+  if (step == 1 && source.size == written.size) {
+    const std::array<TensorView, 3> parts = {narrow(x, dim, 0, first), source,
+                                             narrow(x, dim, end, extent - end)};
+    join(builder, builder.result(), dim, parts);
+    return Status();
+  }
+  start_from(builder, x);
+  if (element_count(written) > 0) {
+    put(builder, source, written);
+  }
   return Status();
 }
 
@@ -107,65 +133,50 @@ Status scatter_select(Builder& builder, Arguments args, std::string_view op) {
 }
 
 Status stack(Builder& builder, Arguments args, std::string_view /*op*/) {
-  const size_t rank = builder.result().size.size();
-  SPYRE_ASSIGN_OR_RETURN(const size_t dim, dimension(integer(args[1], 0), rank));
+  const TensorView& result = builder.result();
+  SPYRE_ASSIGN_OR_RETURN(const size_t dim, dimension(integer(args[1], 0), result.size.size()));
   int64_t slot = 0;
   for (const std::optional<TensorView>& part : tensors(args[0])) {
     if (!part) {
       continue;
     }
     SPYRE_TRY(arithmetic_type(part->dtype));
-    NodeBuilder node = builder.node(builder.result(), part->size);
-    std::vector<Expr> position = node.loops(0, rank - 1);
-    position.insert(position.begin() + static_cast<std::ptrdiff_t>(dim), Expr::constant(slot++));
-    node.store(node.load(*part), position);
+    put(builder, *part, squeeze(narrow(result, dim, slot++, 1), dim));
   }
   return Status();
 }
 
+/// Axis by axis, the innermost first: what lies around a tensor along several is no slice of the result, and would begin
+/// and end inside of sticks.
 Status pad(Builder& builder, Arguments args, std::string_view /*op*/) {
-  const TensorView& x = tensor(args[0]);
-  SPYRE_ASSIGN_OR_RETURN(const HostType type, arithmetic_type(x.dtype));
-  const std::vector<int64_t> padding = integers(args[1]), size = builder.result().size;
-  const size_t rank = size.size();
+  TensorView x = tensor(args[0]);
+  SPYRE_TRY(arithmetic_type(x.dtype));
+  const std::vector<int64_t> padding = integers(args[1]);
+  const TensorView& result = builder.result();
+  const size_t rank = result.size.size(), axes = padding.size() / 2;
   if (x.size.size() != rank || padding.size() > 2 * rank) {
     return refuse("more padding than dimensions");
   }
-  // By dimension where x begins in the result, how much of it there is, and where that begins in x.
-  std::vector<int64_t> start(rank), kept = x.size, cut(rank);
-  for (size_t i = 0; i < padding.size() / 2; ++i) {
-    const size_t d = rank - 1 - i;
-    const int64_t before = padding[2 * i], after = padding[2 * i + 1];
-    start[d] = std::max<int64_t>(before, 0);
-    cut[d] = std::max<int64_t>(-before, 0);
-    kept[d] += std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0);
+  for (size_t i = 0; i < axes; ++i) {  // what is cut is not padded
+    const int64_t cut = std::max<int64_t>(-padding[2 * i], 0),
+                  behind = std::max<int64_t>(-padding[2 * i + 1], 0);
+    const size_t dim = rank - 1 - i;
+    x = narrow(x, dim, cut, std::max<int64_t>(x.size[dim] - cut - behind, 0));
   }
-  const auto at = [&](NodeBuilder& node, const std::vector<int64_t>& first) {
-    std::vector<Expr> position;
-    for (size_t d = 0; d < rank; ++d) {
-      position.push_back(node.loop(d) + Expr::constant(first[d]));
+  const double value = number(args[2], 0);
+  for (size_t i = 0; i < axes; ++i) {
+    const size_t dim = rank - 1 - i;
+    const int64_t before = std::max<int64_t>(padding[2 * i], 0),
+                  after = std::max<int64_t>(padding[2 * i + 1], 0);
+    const bool is_last = std::all_of(padding.begin() + 2 * static_cast<std::ptrdiff_t>(i + 1), padding.end(),
+                                     [](int64_t count) { return count <= 0; });
+    if (is_last) {
+      pad_into(builder, result, x, dim, before, value);
+      return Status();
     }
-    return position;
-  };
-  if (element_count(kept) > 0) {
-    NodeBuilder node = builder.node(builder.result(), kept);
-    node.store(node.load(x, at(node, cut)), at(node, start));
+    x = padded(builder, x, dim, before, after, value);
   }
-  // What is before and behind x along one dimension, beside x along those before it, all along those behind it.
-  for (size_t d = 0; d < rank; ++d) {
-    for (const auto& [begin, end] :
-         {std::pair<int64_t, int64_t>(0, start[d]), {start[d] + kept[d], size[d]}}) {
-      std::vector<int64_t> first(rank), extent = size;
-      std::copy_n(start.begin(), d, first.begin());
-      std::copy_n(kept.begin(), d, extent.begin());
-      first[d] = begin;
-      extent[d] = end - begin;
-      if (element_count(extent) > 0) {
-        NodeBuilder node = builder.node(builder.result(), extent);
-        node.store(node.constant(number(args[2], 0), type), at(node, first));
-      }
-    }
-  }
+  put(builder, x, result);
   return Status();
 }
 
@@ -201,10 +212,12 @@ void gather_elements(Builder& builder, const TensorView& x, const TensorView& po
 }  // namespace
 
 Status index_select(Builder& builder, Arguments args, std::string_view /*op*/) {
-  const TensorView &table = tensor(args[0]), &index = tensor(args[2]);
+  const auto with_dimension = [](const TensorView& x) { return x.size.empty() ? unsqueeze(x, 0) : x; };
+  const TensorView table = with_dimension(tensor(args[0])), index = with_dimension(tensor(args[2]));
+  const TensorView result = with_dimension(builder.result());
   SPYRE_TRY(arithmetic_type(table.dtype));
-  if (table.size.empty() || index.size.size() != 1) {
-    return refuse("an index without dimensions");
+  if (index.size.size() != 1 || result.size.size() != table.size.size()) {
+    return refuse("an index of several dimensions");
   }
   SPYRE_ASSIGN_OR_RETURN(const size_t dim, dimension(integer(args[1]), table.size.size()));
   if (element_count(table) == table.size[dim]) {
@@ -214,7 +227,7 @@ Status index_select(Builder& builder, Arguments args, std::string_view /*op*/) {
       return Status();
     }
   }
-  NodeBuilder node = builder.node(builder.result(), builder.result().size);
+  NodeBuilder node = builder.node(result, result.size);
   const Value row = node.load(index, {node.loop(dim)});
   std::vector<Expr> position;
   for (size_t d = 0; d < node.output_loops(); ++d) {
@@ -308,23 +321,8 @@ Result<OneIndex> one_index(const TensorView& x, const Argument& indices) {
   return *found;
 }
 
-/// Whether broadcasting makes `to` out of `from`.
-bool expands_to(const std::vector<int64_t>& from, const std::vector<int64_t>& to) {
-  return from.size() <= to.size() && std::equal(from.rbegin(), from.rend(), to.rbegin(),
-                                                [](int64_t a, int64_t b) { return a == b || a == 1; });
-}
-
 std::vector<int64_t> size_of(const Argument& argument) {
   return is_number(argument) ? std::vector<int64_t>() : tensor(argument).size;
-}
-
-/// What the result holds where nothing is written: x itself, unless the result is x.
-void start_from(Builder& builder, const TensorView& x) {
-  if (x == builder.result()) {
-    return;
-  }
-  NodeBuilder node = builder.node(builder.result(), x.size);
-  node.store(node.load(x));
 }
 
 }  // namespace

@@ -74,6 +74,9 @@ Status binary(Builder& builder, Arguments args, std::string_view op) {
 }
 
 Status binary_float(Builder& builder, Arguments args, std::string_view op) {
+  if (!is_float(builder.result().dtype)) {
+    return refuse("a quotient that is not a float");
+  }
   SPYRE_ASSIGN_OR_RETURN(const HostType type, common_float(builder, {&args[0], &args[1]}));
   NodeBuilder node = over_result(builder);
   const Value x = operand(node, args[0], type);

@@ -51,7 +51,9 @@ class Fold {
 
 Status fold_into(Builder& builder, const TensorView& target, const TensorView& x, const Fold& fold,
                  std::string_view op) {
-  SPYRE_ASSIGN_OR_RETURN(const HostType from, arithmetic_type(x.dtype));
+  // Eight bits are stored, not computed with: whether all of them are set is asked of 16.
+  const bool stored = op == "all" && is_float(x.dtype) && !arithmetic_type(x.dtype).ok();
+  SPYRE_ASSIGN_OR_RETURN(const HostType from, arithmetic_type(stored ? HostType::kFloat16 : x.dtype));
   const bool truth = op == "any" || op == "all";
   if (from == HostType::kBool && fold.count > (1 << 24)) {
     return refuse("counting beyond 2^24");
@@ -70,6 +72,8 @@ Status fold_into(Builder& builder, const TensorView& target, const TensorView& x
   const std::optional<DeviceLayout> layout = builder.layout(x);
   if (truth && layout && layout->element_arrangement == ElementArrangement::FP32_TO_DL16) {
     value = node.as(value, HostType::kFloat32);
+  } else if (stored) {
+    value = node.as(value, from);
   } else if (!truth) {
     // Truth values are counted in 32-bit floats; integers the compiler folds itself.
     value = node.as(value, is_integer(result) && !is_integer(from) ? HostType::kFloat32 : result);

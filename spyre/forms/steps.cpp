@@ -125,6 +125,31 @@ TensorView joined(Builder& builder, size_t dim, std::span<const TensorView> part
   return target;
 }
 
+void put(Builder& builder, const TensorView& part, const TensorView& place) {
+  bool is_there = part.buffer == place.buffer && part.offset == place.offset && part.size == place.size;
+  for (size_t d = 0; is_there && d < part.size.size(); ++d) {
+    is_there = part.size[d] == 1 || part.stride[d] == place.stride[d];
+  }
+  if (!is_there && element_count(place) > 0) {
+    NodeBuilder node = builder.node(place, place.size);
+    node.store(node.load(part));
+  }
+}
+
+void pad_into(Builder& builder, const TensorView& target, const TensorView& x, size_t dim, int64_t before,
+              double value) {
+  const auto outside = [&](int64_t first, int64_t count) {
+    const TensorView place = narrow(target, dim, first, count);
+    if (count > 0 && element_count(place) > 0) {
+      fill(builder, place, cast(value, x.dtype));
+    }
+  };
+  const int64_t end = before + x.size[dim];
+  outside(0, before);
+  put(builder, x, narrow(target, dim, before, x.size[dim]));
+  outside(end, target.size[dim] - end);
+}
+
 TensorView padded(Builder& builder, const TensorView& x, size_t dim, int64_t before, int64_t after,
                   double value) {
   const int64_t cut = std::max<int64_t>(-before, 0), start = std::max<int64_t>(before, 0);
@@ -140,16 +165,7 @@ TensorView padded(Builder& builder, const TensorView& x, size_t dim, int64_t bef
   std::vector<int64_t> size = x.size;
   size[dim] = start + kept + std::max<int64_t>(after, 0);
   const TensorView target = builder.local(std::move(size), x.dtype);
-  const auto outside = [&](int64_t first, int64_t count) {
-    if (count > 0) {
-      fill(builder, narrow(target, dim, first, count), cast(value, x.dtype));
-    }
-  };
-  outside(0, start);
-  if (kept > 0) {
-    fill(builder, narrow(target, dim, start, kept), inner);
-  }
-  outside(start + kept, target.size[dim] - start - kept);
+  pad_into(builder, target, inner, dim, start, value);
   return target;
 }
 

@@ -51,6 +51,11 @@ TensorView existing(Builder& builder, const TensorView& index, int64_t size);
 /// Tensors beside one another along a dimension. Those without elements are passed over.
 void join(Builder& builder, const TensorView& target, size_t dim, std::span<const TensorView> parts);
 TensorView joined(Builder& builder, size_t dim, std::span<const TensorView> parts);
+/// Copies a tensor to where it belongs in another. One that lies there already (place-parts) has been written there.
+void put(Builder& builder, const TensorView& part, const TensorView& place);
+/// Fills `target`, which is longer along a dimension, with x after `before` copies of a number, and with more behind it.
+void pad_into(Builder& builder, const TensorView& target, const TensorView& x, size_t dim, int64_t before,
+              double value);
 /// With so many copies of a number before and behind x along a dimension; negative ones cut.
 TensorView padded(Builder& builder, const TensorView& x, size_t dim, int64_t before, int64_t after,
                   double value = 0);

@@ -43,10 +43,23 @@ def test_several_results_are_one_call(both):
     assert len(calls(both.text)) == 1
 
 
-def test_a_piece_is_written_where_it_belongs(both):
+def test_pieces_beside_one_another_are_one_call(both):
     both.check(lambda x, y: torch.cat([F.gelu(x), torch.relu(y)]), fp16(2, 64), fp16(3, 64))
-    assert all(re.search(r"-> \(buf\d : \[\d, 64\]", line) for line in calls(both.text)), both.text
-    assert "node " not in both.text
+    assert re.search(r"call buf2 aten.cat.default\({buf0, buf1}, 0\)", both.text) and "node " not in both.text
+
+
+def test_pieces_without_elements_are_left_out(both):
+    both.check(lambda x, y, z: torch.cat([z, x + 1, y[:, :0], y], 1), fp16(4, 8), fp16(4, 64), fp16(0))
+    assert torch.spyre.metrics()["fallbacks"] == {}
+
+
+def test_what_goes_to_the_host_is_not_kept_whole(both):
+    def f(x, y):
+        return x.float().cpu() * 2, y.to(x.device, torch.float32) + x.cpu().to(x.device)
+
+    x, y = fp16(4, 64), fp16(4, 64)
+    for found, expected in zip(torch.compile(f)(x.to("spyre"), y), f(x, y), strict=True):
+        torch.testing.assert_close(found.cpu(), expected, rtol=2e-2, atol=2e-2)
 
 
 def test_numbers_known_at_launch_are_read_from_the_launch(both):

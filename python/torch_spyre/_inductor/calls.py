@@ -20,21 +20,13 @@ from torch_spyre._inductor.errors import Unsupported
 _FLOAT32_PARTS = {"highest": 3, "high": 2, "medium": 1}
 
 
-# Operators with forms that eager calls use; compiled, Inductor has what is better.
+# Operators with forms that eager calls use, and compiled programs do not.
 _OTHERWISE = (
-    "aten.cat",  # producers write their pieces where they belong
-    "aten.stack",
-    "aten.constant_pad_nd",
-    "aten.clone",
-    "aten._to_copy",
-    "aten.index.",
-    "aten.index_copy",
-    "aten.index_select",
-    "aten.embedding",
-    "aten.arange",
-    "aten.tril",
-    "aten.triu",
+    "aten.arange",  # reads nothing: Inductor computes it again at every reader
     "aten.avg_pool2d",
+    "aten.clone",  # Inductor chooses strides by what reads it
+    "aten.index.",  # forms know one index tensor
+    "aten.index_copy",  # Inductor writes it in place, into a cache say
 )
 
 
@@ -117,7 +109,7 @@ def lowering(operator: torch._ops.OpOverload, otherwise=None):
     def lower(*args, **kwargs):
         node = V.graph.current_node
         try:
-            given = [_value(a) for a in _in_order(operator, args, kwargs)]
+            given = _given(operator, args, kwargs)
             reason = _refusal(operator, given, node.meta["val"])
             if reason is None:
                 arguments = tree_map_only(ir.IRNode, lambda t: _operand(t, otherwise), given, is_leaf=_is_tensor)
@@ -134,7 +126,7 @@ def lowering(operator: torch._ops.OpOverload, otherwise=None):
 def takes(operator: torch._ops.OpOverload, args, kwargs) -> bool:
     """Whether a call with these tensors, which have shapes and no values, would be kept whole."""
     try:
-        given = [_value(a) for a in _in_order(operator, args, kwargs)]
+        given = _given(operator, args, kwargs)
         tensor = next(t for t in tree_leaves(given) if isinstance(t, torch.Tensor))
         with torch.utils._python_dispatch._disable_current_modes(), tensor.fake_mode:
             results = operator(*args, **kwargs)
@@ -143,22 +135,29 @@ def takes(operator: torch._ops.OpOverload, args, kwargs) -> bool:
         return False
 
 
-def _in_order(operator, args, kwargs) -> list:
-    """The arguments as the schema lists them, what was left out with its default."""
+def _given(operator, args, kwargs) -> list:
+    """The arguments as the schema lists them and text can say them, what was left out with its default."""
     found = list(args)
     for argument in operator._schema.arguments[len(args) :]:
         found.append(kwargs.get(argument.name, argument.default_value))
-    return found
+    if operator is torch.ops.aten.cat.default:
+        found[0] = [t for t in found[0] if 0 not in _size(t)]  # of what has no elements nothing is copied
+    return [_value(a) for a in found]
 
 
 def _is_tensor(value) -> bool:
     return isinstance(value, (ir.IRNode, torch.Tensor))
 
 
+def static_int(expr) -> int:
+    """The value of a size or stride; a symbolic one is guarded to the value of this compilation."""
+    return int(expr) if isinstance(expr, (int, sympy.Integer)) else V.graph.sizevars.guard_int(expr)
+
+
 def _size(tensor) -> list[int]:
     if isinstance(tensor, torch.Tensor):
         return [s.node.hint if isinstance(s, torch.SymInt) else s for s in tensor.shape]
-    return [V.graph.sizevars.guard_int(s) for s in tensor.get_size()]
+    return [static_int(s) for s in tensor.get_size()]
 
 
 def _value(value):
@@ -184,6 +183,8 @@ def _value(value):
 
 def _refusal(operator, given: list, results) -> str | None:
     """Why its form does not take a call; none: it does."""
+    if any(isinstance(r, torch.Tensor) and r.device.type != "spyre" for r in _several(results)):
+        raise _NotWhole("a result on the host")
     declared: list[str] = []
 
     def declare(kind: str, tensor) -> str:

@@ -31,17 +31,12 @@ from torch._inductor.ops_handler import DefaultHandler
 from torch._inductor.virtualized import V
 
 from torch_spyre._inductor import calls
-from torch_spyre._inductor.calls import dtype_name
+from torch_spyre._inductor.calls import dtype_name, static_int
 from torch_spyre._inductor.errors import SpyreUnsupportedError
 from torch_spyre._inductor.index_text import write_index
 
 COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "isinf", "isnan", "signbit"})
 LOGICAL = frozenset({"logical_and", "logical_or", "logical_not", "logical_xor"})
-
-
-def static_int(expr) -> int:
-    """The value of a size or stride; a symbolic one is guarded to the value of this compilation."""
-    return V.graph.sizevars.guard_int(expr)
 
 
 def layout_text(layout) -> str:

@@ -19,14 +19,6 @@ def _define(schema: str, shape, meaning=None) -> None:
         _library.impl(name, meaning, "CompositeExplicitAutograd")
 
 
-def _matmul_shape(x, y):
-    batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
-    return x.new_empty(*batch, x.shape[-2], y.shape[-1])
-
-
-_define("batched_matmul(Tensor x, Tensor y) -> Tensor", _matmul_shape, torch.matmul)
-
-
 # An index_put that accumulates, under a name that Inductor does not know and hence not write in place.
 _define(
     "index_put_sum(Tensor x, Tensor?[] indices, Tensor values) -> Tensor",

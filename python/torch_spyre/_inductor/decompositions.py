@@ -114,13 +114,6 @@ def _on_card(x) -> bool:
     return x.device.type == "spyre"
 
 
-@_form(aten.all.default, aten.all.dim, aten.all.dims)
-def all_of_fp8(x, *args, **kwargs):
-    """Eight bits are stored, not computed with."""
-    wider = x.to(torch.float16) if x.dtype.is_floating_point and x.dtype.itemsize == 1 else None
-    return NotImplemented if wider is None else torch.all(wider, *args, **kwargs)
-
-
 @_form(aten.add.Tensor)
 def add(x, y, *, alpha=1):
     """A factor that changes from call to call is a product of its own: as an option every value is compiled for."""

@@ -1,9 +1,4 @@
-"""Rewrites of FX graphs before they become loops.
-
-Inductor's graphs flatten what matmul broadcasts: ``linear`` on [b, s, k] becomes view, mm, view. Flattening merges
-axes that the compiler wants to divide among cores, and makes their coordinates quotients and remainders. The passes
-after autograd undo it.
-"""
+"""Rewrites of FX graphs before they become loops."""
 
 import torch
 from torch._inductor.custom_graph_pass import CustomGraphPass, get_hash_for_files
@@ -11,9 +6,6 @@ from torch._inductor.custom_graph_pass import CustomGraphPass, get_hash_for_file
 aten = torch.ops.aten
 
 _VIEWS = {aten.view.default, aten.reshape.default, aten._unsafe_view.default}
-_BATCH_AXES = 2  # of both operands; with more the card needs them merged
-_ROW_AXES = 2  # of the left operand alone
-_MULTIPLIED = (torch.float16, torch.bfloat16, torch.float32)
 
 
 class BeforeAutograd(CustomGraphPass):
@@ -46,8 +38,6 @@ class AfterAutograd(CustomGraphPass):
 
         fix_sizes(graph)
         index_by_views(graph)
-        decompose_addmm(graph)
-        unflatten_matmuls(graph)
         graph.eliminate_dead_code()
 
     def uuid(self):
@@ -80,12 +70,6 @@ def _on_card(node) -> bool:
     return isinstance(value, torch.Tensor) and value.device.type == "spyre"
 
 
-def _value_of_view(node):
-    """The one view that reads a node, if that is all there is."""
-    users = list(node.users)
-    return users[0] if len(users) == 1 and users[0].target in _VIEWS else None
-
-
 def fix_sizes(graph: torch.fx.Graph) -> None:
     """Sizes that PyTorch left open, because they changed between calls, become the numbers of this call: kernels are
     made for one shape. Open numbers that are no size stay open; they are bound at launch."""
@@ -97,10 +81,6 @@ def fix_sizes(graph: torch.fx.Graph) -> None:
         value = node.meta.get("val")
         if isinstance(value, int) or (isinstance(value, torch.SymInt) and value.node.expr.is_number):
             node.replace_all_uses_with(int(value))
-
-
-def _scaled(graph, like, value, factor):
-    return value if factor == 1 else _insert(graph, like, aten.mul.Tensor, value, factor)
 
 
 def _counted(node) -> int | None:
@@ -156,100 +136,6 @@ def index_by_views(graph: torch.fx.Graph) -> None:
         _put_in_place_of(graph, node, x)
 
 
-def decompose_addmm(graph: torch.fx.Graph) -> None:
-    """beta * input + alpha * (a @ b): the card multiplies and adds in two operations.
-
-    A bias row added to a flattened product, as ``linear`` makes it, is added to the product with all its axes.
-    """
-    for node in list(graph.nodes):
-        if node.target not in (aten.addmm.default, aten.baddbmm.default) or not _on_card(node):
-            continue
-        bias, a, b = node.args
-        alpha, beta = node.kwargs.get("alpha", 1), node.kwargs.get("beta", 1)
-        place, product, operands = node, aten.bmm.default, (a, b)
-        if node.target == aten.addmm.default:
-            view = _value_of_view(node)
-            operands = _rows_unflattened(graph, view, a, b) if view is not None and _value(bias).dim() == 1 else None
-            place, product = (view, torch.ops.spyre.batched_matmul.default) if operands else (node, aten.mm.default)
-            operands = operands or (a, b)
-        with graph.inserting_before(place), _value(node).fake_mode:
-            result = _scaled(graph, node, _insert(graph, node, product, *operands), alpha)
-            if beta != 0:
-                result = _insert(graph, node, aten.add.Tensor, result, _scaled(graph, node, bias, beta))
-        _put_in_place_of(graph, place, result)
-
-
 def _put_in_place_of(graph, old, new) -> None:
     old.replace_all_uses_with(new)
     graph.erase_node(old)
-
-
-def unflatten_matmuls(graph: torch.fx.Graph) -> None:
-    """view, mm or bmm, view  ->  one product over all batch axes."""
-    for node in list(graph.nodes):
-        if node.target not in (aten.mm.default, aten.bmm.default) or not _on_card(node):
-            continue
-        view = _value_of_view(node)
-        if view is None:
-            continue
-        unflattened = _rows_unflattened if node.target == aten.mm.default else _batch_unflattened
-        operands = unflattened(graph, view, *node.args)
-        if operands is None:
-            continue
-        shape = _shape(view)
-        with graph.inserting_before(view), _value(view).fake_mode:
-            product = _insert(graph, node, torch.ops.spyre.batched_matmul.default, *operands)
-            if _shape(product) != shape:
-                product = _insert(graph, node, aten.expand.default, product, shape)
-        _put_in_place_of(graph, view, product)
-
-
-def _rows_unflattened(graph, view, a, b):
-    """[b, s, k] viewed as [b*s, k], times [k, n], viewed as [b, s, n]: the tensor itself, and [1, k, n]."""
-    if a.op != "call_function" or a.target not in _VIEWS or _value(a).dtype not in _MULTIPLIED:
-        return None
-    source = a.args[0]
-    size = _value(source).shape
-    depth, columns = _value(b).shape
-    if sum(1 for s in size[:-1] if s != 1) > _ROW_AXES:
-        return None
-    if len(size) < 3 or tuple(_value(view).shape) != (*size[:-1], columns) or size[-1] != depth:
-        return None
-    with graph.inserting_before(view), _value(view).fake_mode:
-        for _ in range(len(size) - 2):
-            b = _insert(graph, view, aten.unsqueeze.default, b, 0)
-    return source, b
-
-
-def _batch_unflattened(graph, view, a, b):
-    """[x, y, m, k] viewed as [x*y, m, k] on both sides, and the product viewed back: the tensors themselves."""
-    shape = tuple(_value(view).shape)
-    sources = [_before_merging(a), _before_merging(b)]
-    if len(shape) < 4 or None in sources or shape[-2:] != (_value(a).shape[-2], _value(b).shape[-1]):
-        return None
-    sizes = [_value(s).shape for s in sources]
-    if len(sizes[0]) != len(sizes[1]) or torch.broadcast_shapes(sizes[0][:-2], sizes[1][:-2]) != shape[:-2]:
-        return None
-    sources = [_before_repeating(s) for s in sources]
-    batches = zip(*(_value(s).shape[:-2] for s in sources), strict=True)
-    if sum(1 for x, y in batches if x != 1 and y != 1) > _BATCH_AXES:
-        return None
-    return tuple(sources)
-
-
-def _before_merging(operand):
-    """The tensor [*batch, rows, columns] behind a reshape that merged its batch axes, or None."""
-    if operand.op != "call_function" or operand.target not in _VIEWS or _value(operand).dtype not in _MULTIPLIED:
-        return None
-    source = operand.args[0]
-    if source.op == "call_function" and source.target == aten.clone.default:
-        source = source.args[0]
-    return source if _value(source).dim() > 3 and _value(source).shape[-2:] == _value(operand).shape[-2:] else None
-
-
-def _before_repeating(source):
-    """The operand of an expand along batch axes: a product repeats it by itself."""
-    if source.op != "call_function" or source.target != aten.expand.default:
-        return source
-    inner, full = _value(source.args[0]), _value(source)
-    return source.args[0] if inner.dim() == full.dim() and inner.shape[-2:] == full.shape[-2:] else source

@@ -234,6 +234,7 @@ def _inductor_settings() -> dict:
         "comprehensive_padding": False,  # pads host strides; the card pads sticks by itself
         "emulate_precision_casts": False,
         "epilogue_fusion": False,
+        "graph_partition": False,  # parts for recordings of launches, which the card has not
         "fallback_random": True,  # random numbers come from the card's generator
         "joint_graph_constant_folding": False,  # folds by running operators on the card while compiling
         "layout_optimization": False,  # channels-last is a GPU preference
@@ -307,7 +308,8 @@ def operator_key(node) -> tuple:
 
 
 def is_refused(node) -> bool:
-    return operator_key(node) in getattr(_state, "refused", ())
+    refused = getattr(_state, "refused", ())
+    return bool(refused) and operator_key(node) in refused
 
 
 #: By compilation: what was refused and why, a line each.
