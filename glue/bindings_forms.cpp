@@ -4,61 +4,48 @@
 
 #include "glue/bindings.h"
 #include "glue/eager.h"
-#include "glue/fallback.h"
-#include "spyre/base/error.h"
+#include "glue/eager_steps.h"
 #include "spyre/forms/promotion.h"
 
 namespace spyre::glue {
 namespace {
 
-/// The form's result, or why there is none. What a form raises is a reason, too: wrong arguments are for the CPU's
-/// kernel to name, in PyTorch's words.
-py::object try_form(const py::object& form, const py::args& args, const py::kwargs& kwargs,
-                    std::string& reason, FallbackCause& cause) {
-  if (!eager_enabled()) {
-    reason = kEagerIsOff;
-    return {};
-  }
-  const FormScope scope;
+/// The results of a form, a tensor or several. NotImplemented: none for these arguments.
+std::optional<Tensors> results_of(const py::object& form, const py::args& args, const py::kwargs& kwargs) {
   try {
-    py::object result = form(*args, **kwargs);
-    if (result.ptr() != Py_NotImplemented) {
-      return result;
+    const py::object found = form(*args, **kwargs);
+    if (found.ptr() == Py_NotImplemented) {
+      return std::nullopt;
     }
-    reason = "it has no form for these arguments on the card";
+    Tensors results;
+    for (const py::handle one : py::isinstance<py::tuple>(found) ? py::tuple(found) : py::make_tuple(found)) {
+      results.push_back(one.is_none() ? at::Tensor() : py::cast<at::Tensor>(one));
+    }
+    return results;
   } catch (py::error_already_set& error) {
     if (!error.matches(PyExc_Exception)) {
       throw;
     }
-    if (const std::optional<std::string> refusal = scope.refusal()) {
-      reason = *refusal;
-    } else {
-      const std::string raised = error.what();  // ends with the lines of Python that led there
-      reason = "its form raised " + raised.substr(0, raised.find('\n'));
-      cause = FallbackCause::kWrongArguments;
-    }
+    const std::string raised = error.what();  // ends with the lines of Python that led there
+    TORCH_CHECK(false, raised.substr(0, raised.find('\n')));
   }
-  return {};
 }
 
-/// Runs `form`; where the card cannot run all of it, `otherwise`, or without that the operator on the CPU.
+/// Runs `form`; where the card cannot run all of it, the operator on the CPU.
 py::object run_form(const std::string& name, const std::string& overload, const py::object& form,
-                    const py::object& otherwise, const py::args& args, const py::kwargs& kwargs) {
-  std::string reason;
-  FallbackCause cause = FallbackCause::kNoKernel;
-  if (py::object result = try_form(form, args, kwargs, reason, cause)) {
-    return result;
-  }
-  if (!otherwise.is_none()) {
-    return otherwise(*args, **kwargs);
-  }
+                    const py::args& args, const py::kwargs& kwargs) {
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), overload.c_str());
   // PyTorch unwraps numbers that it had wrapped as tensors, as the 2 of x // 2.
   const torch::jit::ToIValueAllowNumbersAsTensors numbers_are_tensors(true);
   torch::jit::Stack stack = torch::jit::createStackForSchema(op.schema(), args, kwargs, std::nullopt);
+  const StepsTaken taken = take_steps([&] { return results_of(form, args, kwargs); });
   {
     const py::gil_scoped_release others_may_run;
-    cpu_fallback(op, &stack, reason, cause);
+    if (taken.results) {
+      finish_steps(op, &stack, *taken.results);
+    } else {
+      cpu_fallback(op, &stack, taken.refusal, taken.cause);
+    }
   }
   return torch::jit::createPyObjectForStack(std::move(stack));
 }
@@ -81,20 +68,13 @@ bool run_refused(const py::dict& forms, const c10::OperatorHandle& op, torch::ji
       args.append(value);
     }
   }
-  std::string reason;
-  FallbackCause cause = FallbackCause::kNoKernel;
-  const py::object result = try_form(forms[name.c_str()], args, kwargs, reason, cause);
-  if (!result && cause == FallbackCause::kWrongArguments) {
-    cpu_fallback(op, stack, reason, cause);
-    return true;
+  const StepsTaken taken = take_steps([&] { return results_of(forms[name.c_str()], args, kwargs); });
+  if (taken.results) {
+    finish_steps(op, stack, *taken.results);
+  } else if (taken.cause == FallbackCause::kWrongArguments) {
+    cpu_fallback(op, stack, taken.refusal, taken.cause);
   }
-  if (!result) {
-    return false;
-  }
-  SPYRE_CHECK(op.schema().returns().size() == 1, "forms of refused operators have one result");
-  torch::jit::drop(stack, arguments.size());
-  stack->push_back(torch::jit::toIValue(result, op.schema().returns()[0].type()));
-  return true;
+  return taken.results.has_value() || taken.cause == FallbackCause::kWrongArguments;
 }
 
 /// The dtype that operands compute in, by name; None where PyTorch has none. An operand is a category and a type:
@@ -127,8 +107,7 @@ void bind_forms(py::module& module) {
       return run_refused(*kept, op, stack);
     });
   });
-  module.def("run_form", &run_form, py::arg("name"), py::arg("overload"), py::arg("form"),
-             py::arg("otherwise"));
+  module.def("run_form", &run_form, py::arg("name"), py::arg("overload"), py::arg("form"));
 }
 
 }  // namespace spyre::glue

@@ -13,8 +13,10 @@
 #include "glue/dense_tensor.h"
 #include "glue/eager_cache.h"
 #include "glue/eager_copies.h"
+#include "glue/eager_index.h"
 #include "glue/eager_positions.h"
 #include "glue/eager_rules.h"
+#include "glue/eager_steps.h"
 #include "glue/error.h"
 #include "glue/fallback.h"
 #include "glue/kernels.h"
@@ -346,6 +348,18 @@ void check_overlap(const EagerCall& call) {
   }
 }
 
+/// x[i, j] by parts, rows and columns. Nothing for other calls, and where the card refuses one of the steps.
+std::optional<Tensors> index_of_several(const forms::FormRow& form, Arguments arguments) {
+  if (form.form != &forms::index || arguments[0].toTensor().numel() == 0) {
+    return std::nullopt;
+  }
+  size_t given = 0;
+  for (const c10::IValue& index : arguments[1].toListRef()) {
+    given += index.isTensor() && index.toTensor().defined() ? 1 : 0;
+  }
+  return given < 2 ? std::nullopt : take_steps([&] { return index_by_axes(arguments); }).results;
+}
+
 RefusedForm& refused_form() {
   static auto* form = new RefusedForm;  // never destroyed: it holds Python objects
   return *form;
@@ -381,6 +395,10 @@ class EagerOperator final : public c10::OperatorKernel {
         stack->emplace_back(std::move(*selected));
         return;
       }
+      if (std::optional<Tensors> found = index_of_several(*row_.form, arguments)) {
+        finish_steps(op, stack, std::move(*found));
+        return;
+      }
       std::optional<EagerKey> key = eager_key(this, arguments);
       if (!key) {
         cpu_fallback(op, stack, "the card takes no argument of this kind");
@@ -396,7 +414,8 @@ class EagerOperator final : public c10::OperatorKernel {
           stack->emplace_back(std::move(*result));
           return;
         }
-        if (!plan->wrong_arguments && refused_form() && refused_form()(op, stack)) {
+        if (!plan->wrong_arguments &&
+            (run_refused_in_steps(*row_.form, op, stack) || (refused_form() && refused_form()(op, stack)))) {
           return;
         }
         cpu_fallback(op, stack, plan->refusal,

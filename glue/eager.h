@@ -10,8 +10,8 @@
 ///
 ///     dispatcher ─ boxed arguments ─ key ─┬─ hit ──────────────────────────────────────────┬─ launch
 ///                                         └─ miss ─ shapes by PyTorch ─ form ─ compile ────┘
-///                                                   any of them refuses: one in other operators, if there is one; else
-///                                                   CPU fallback, counted with the reason
+///                                                   any of them refuses: in steps (eager_steps.h), if there are some;
+///                                                   else CPU fallback, counted with the reason
 ///
 /// Nothing else here goes through Python or Dynamo. The rows are eager_table.def. With the setting SPYRE_EAGER=0, read once
 /// (`eager_enabled`), every row goes to the counted CPU fallback.
