@@ -8,13 +8,14 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 
 #include "glue/dense_tensor.h"
-#include "glue/eager_cache.h"
 #include "glue/eager_copies.h"
+#include "glue/eager_index.h"
+#include "glue/eager_planner.h"
 #include "glue/eager_positions.h"
 #include "glue/eager_rules.h"
+#include "glue/eager_steps.h"
 #include "glue/error.h"
 #include "glue/fallback.h"
 #include "glue/kernels.h"
@@ -24,251 +25,6 @@
 
 namespace spyre::glue {
 namespace {
-
-/// One row of the table.
-struct EagerRow {
-  const forms::FormRow* form;
-  ResultRule results;
-  std::string_view functional = {};  ///< of an in-place form: the operator that says what type it computes
-};
-
-/// The arguments of one call. All its tensors are on one device, but for numbers (CPU tensors without
-/// dimensions) that are only read; other mixtures raise what PyTorch raises for them on every device.
-struct EagerCall {
-  Arguments arguments;
-  std::vector<at::Tensor> tensors;  ///< those on the card, lists unfolded, in order
-  std::vector<int> written;         ///< positions of those the operator writes, in the order of its results
-
-  explicit EagerCall(Arguments args) : arguments(args) {}
-
-  void add(const c10::IValue& value, bool is_written) {
-    if (value.isTensorList()) {
-      for (const at::Tensor& tensor : value.toTensorVector()) {
-        add(tensor, is_written);
-      }
-    } else if (value.isOptionalTensorList()) {
-      // Such lists are indices, which PyTorch takes from the CPU, too.
-      for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorList()) {
-        if (tensor.has_value() && is_spyre(*tensor)) {
-          add(*tensor, is_written);
-        }
-      }
-    } else if (value.isTensor()) {
-      add(value.toTensor(), is_written);
-    }
-  }
-
- private:
-  void add(const at::Tensor& tensor, bool is_written) {
-    if (!tensor.defined()) {
-      return;
-    }
-    const bool number = tensor.device().is_cpu() && tensor.dim() == 0;
-    if (!number || is_written) {
-      device_ = device_.value_or(tensor.device());
-      require_one_device(*device_, tensor.device());
-    }
-    if (!is_spyre(tensor)) {
-      return;
-    }
-    if (tensor.numel() > 0) {
-      (void)memory_behind(tensor);
-    }
-    if (is_written) {
-      written.push_back(static_cast<int>(tensors.size()));
-    }
-    tensors.push_back(tensor);
-  }
-
-  std::optional<c10::Device> device_;
-};
-
-EagerCall read_call(const c10::FunctionSchema& schema, Arguments arguments) {
-  EagerCall call(arguments);
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const c10::AliasInfo* alias = schema.arguments()[i].alias_info();
-    call.add(arguments[i], alias != nullptr && alias->isWrite());
-  }
-  return call;
-}
-
-/// Makes the plan of a call that was not seen before.
-class Planner {
- public:
-  Planner(const EagerRow& row, std::string name, const EagerCall& call, std::vector<ResultSpec> specs)
-      : row_(row), name_(std::move(name)), call_(call), specs_(std::move(specs)) {}
-
-  EagerPlan run(bool may_copy) {
-    EagerPlan plan;
-    for (size_t i = 0; i < specs_.size(); ++i) {
-      plan.targets.push_back({.spec = specs_[i], .written = call_.written.empty() ? -1 : call_.written[i]});
-    }
-    // What has the wrong size is resized first and then planned again.
-    for (const EagerPlan::Target& target : plan.targets) {
-      if (target.written >= 0 && written(target).sizes() != target.spec.size) {
-        return plan;
-      }
-    }
-    if (std::none_of(specs_.begin(), specs_.end(),
-                     [](const ResultSpec& spec) { return spec.has_elements(); })) {
-      return plan;
-    }
-    Status made = check_tensors();
-    if (made.ok()) {
-      made = compile_any(plan, may_copy, Views::kAlone);
-      const bool has_parts = std::any_of(call_.tensors.begin(), call_.tensors.end(), is_part);
-      if (!made.ok() && has_parts && compile_any(plan, may_copy, Views::kWhole).ok()) {
-        return plan;
-      }
-    }
-    if (!made.ok()) {
-      plan.refusal = made.error().to_string();
-    }
-    return plan;
-  }
-
- private:
-  /// Why a plan is made again with a result of its own, which is copied then. Nobody reads it.
-  static constexpr const char* kReadsWhatItWrites = "it reads what it writes";
-
-  const at::Tensor& written(const EagerPlan::Target& target) const {
-    return call_.tensors[static_cast<size_t>(target.written)];
-  }
-
-  Status check_tensors() const {
-    for (const at::Tensor& tensor : call_.tensors) {
-      if (tensor.numel() == 0) {
-        continue;
-      }
-      const BaseImage* image = image_of(*tensor.storage().unsafeGetStorageImpl());
-      if (image == nullptr || image->type != host_type_of(tensor.scalar_type())) {
-        return forms::refuse("a tensor reads its storage as another dtype");
-      }
-    }
-    for (const ResultSpec& spec : specs_) {
-      if (spec.absent) {
-        continue;
-      }
-      const std::optional<HostType> type = try_host_type(spec.dtype);
-      if (!type) {
-        return forms::refuse(c10::str("the card computes no ", spec.dtype));
-      }
-      SPYRE_TRY(forms::arithmetic_type(*type));
-    }
-    return Status();
-  }
-
-  /// Whether a kernel may write into its arguments: memory that it also reads must be the same elements, and
-  /// nothing may be read after it was written.
-  bool may_write_arguments(const EagerPlan& plan, const Graph& graph) const {
-    for (const EagerPlan::Target& target : plan.targets) {
-      for (const at::Tensor& other : call_.tensors) {
-        if (written(target).is_alias_of(other) && !is_same_view(written(target), other)) {
-          return false;
-        }
-      }
-    }
-    std::set<BufferId> done;
-    for (const Node& node : graph.nodes) {
-      for (const Instruction& instruction : node.body) {
-        if (instruction.is_load() && done.contains(instruction.buffer)) {
-          return false;
-        }
-      }
-      if (graph.buffers[static_cast<size_t>(node.target)].is_input) {
-        done.insert(node.target);
-      }
-    }
-    return true;
-  }
-
-  Status compile_any(EagerPlan& plan, bool may_copy, Views views) const {
-    if (call_.written.empty()) {
-      return compile_into(plan, /*direct=*/false, views);
-    }
-    Status made = compile_into(plan, /*direct=*/true, views);
-    return made.ok() || !may_copy ? made : compile_into(plan, /*direct=*/false, views);
-  }
-
-  Status compile_into(EagerPlan& plan, bool direct, Views views) const {
-    CallGraph made(name_, views);
-    for (EagerPlan::Target& target : plan.targets) {
-      target.direct = direct;
-      if (direct) {
-        made.add_result(written(target));
-      } else {
-        if (target.written >= 0) {
-          target.spec.stride = contiguous_strides(target.spec.size);
-        }
-        made.add_result(target.spec);
-      }
-    }
-    SPYRE_TRY(made.expand(*row_.form, call_.arguments));
-    if (direct && !may_write_arguments(plan, made.graph())) {
-      return forms::refuse(kReadsWhatItWrites);
-    }
-    SPYRE_TRY(verify(made.graph()));
-    const CompileOptions options = unwrap(CompileOptions::from_environment());
-    SPYRE_ASSIGN_OR_RETURN(CompiledGraph compiled, compile(made.graph(), options));
-    plan.kernel = std::make_shared<CompiledKernel>(std::move(compiled));
-    bind(plan, made);
-    return Status();
-  }
-
-  /// Which of the call's tensors the kernel takes, and how it lays out what it makes.
-  void bind(EagerPlan& plan, const CallGraph& made) const {
-    plan.inputs.clear();
-    for (const std::string& name : plan.kernel->input_names()) {
-      const at::Tensor& tensor = made.input(name);
-      const auto at = std::find_if(call_.tensors.begin(), call_.tensors.end(),
-                                   [&](const at::Tensor& t) { return t.is_same(tensor); });
-      SPYRE_CHECK(at != call_.tensors.end(), "forms read only the call's own tensors");
-      plan.inputs.push_back(static_cast<int>(at - call_.tensors.begin()));
-    }
-    size_t output = 0;
-    for (size_t i = 0; i < plan.targets.size(); ++i) {
-      if (plan.targets[i].direct || !plan.targets[i].spec.has_elements()) {
-        continue;
-      }
-      const std::string& name = made.result_name(i);
-      SPYRE_CHECK(plan.kernel->output_names()[output++] == name, "outputs come in the order of the results");
-      plan.targets[i].layout = plan.kernel->argument(name).layout;
-    }
-  }
-
-  const EagerRow& row_;
-  std::string name_;
-  const EagerCall& call_;
-  std::vector<ResultSpec> specs_;
-};
-
-/// The positions of tensors that are only read.
-std::vector<int> only_read(const EagerCall& call) {
-  std::vector<int> positions;
-  for (size_t i = 0; i < call.tensors.size(); ++i) {
-    const bool written = std::any_of(call.written.begin(), call.written.end(), [&](int w) {
-      return call.tensors[static_cast<size_t>(w)].is_same(call.tensors[i]);
-    });
-    if (!written) {
-      positions.push_back(static_cast<int>(i));
-    }
-  }
-  return positions;
-}
-
-/// Whether the sticks of some 32-bit result run along another dimension than a fresh tensor's: the card could not turn
-/// it beside others.
-bool makes_unturnable(const EagerPlan& plan) {
-  return std::any_of(plan.targets.begin(), plan.targets.end(), [&](const EagerPlan::Target& target) {
-    if (target.direct || plan.kernel == nullptr || !target.spec.has_elements() ||
-        target.spec.stride != contiguous_strides(target.spec.size) ||
-        bits_of(target.layout.device_dtype) != 32) {
-      return false;
-    }
-    const auto fresh = DeviceLayout::standard(target.spec.size, target.layout.device_dtype);
-    return fresh.ok() && fresh.value().stride_map.back() != target.layout.stride_map.back();
-  });
-}
 
 /// True when an `out` tensor had another size than the result and got it.
 bool resize_written(const EagerPlan& plan, const EagerCall& call) {
@@ -349,9 +105,16 @@ void check_overlap(const EagerCall& call) {
   }
 }
 
-RefusedForm& refused_form() {
-  static auto* form = new RefusedForm;  // never destroyed: it holds Python objects
-  return *form;
+/// x[i, j] by parts, rows and columns. Nothing for other calls, and where the card refuses one of the steps.
+std::optional<Tensors> index_of_several(const forms::FormRow& form, Arguments arguments) {
+  if (form.form != &forms::index || arguments[0].toTensor().numel() == 0) {
+    return std::nullopt;
+  }
+  size_t given = 0;
+  for (const c10::IValue& index : arguments[1].toListRef()) {
+    given += index.isTensor() && index.toTensor().defined() ? 1 : 0;
+  }
+  return given < 2 ? std::nullopt : take_steps([&] { return index_by_axes(arguments); }).results;
 }
 
 /// spyre::attention is spyre.attention, as graphs name it. Without a namespace it is ATen's.
@@ -384,6 +147,10 @@ class EagerOperator final : public c10::OperatorKernel {
         stack->emplace_back(std::move(*selected));
         return;
       }
+      if (std::optional<Tensors> found = index_of_several(*row_.form, arguments)) {
+        finish_steps(op, stack, std::move(*found));
+        return;
+      }
       std::optional<EagerKey> key = eager_key(this, arguments);
       if (!key) {
         cpu_fallback(op, stack, "the card takes no argument of this kind");
@@ -399,7 +166,7 @@ class EagerOperator final : public c10::OperatorKernel {
           stack->emplace_back(std::move(*result));
           return;
         }
-        if (!plan->wrong_arguments && refused_form() && refused_form()(op, stack)) {
+        if (!plan->wrong_arguments && run_refused_in_steps(*row_.form, op, stack)) {
           return;
         }
         cpu_fallback(op, stack, plan->refusal,
@@ -456,7 +223,7 @@ class EagerOperator final : public c10::OperatorKernel {
       }
       const std::vector<c10::IValue> arguments = with_copies(call.arguments, copies);
       const EagerCall copied = read_call(schema, arguments);
-      EagerPlan plan = Planner(row_, name, copied, specs).run(/*may_copy=*/true);
+      EagerPlan plan = plan_call(row_, name, copied, specs, /*may_copy=*/true);
       if (plan.refusal.empty()) {
         plan.copies = std::move(wanted);
         return plan;
@@ -492,7 +259,7 @@ class EagerOperator final : public c10::OperatorKernel {
     if (!op.schema().overload_name().empty()) {
       name += "." + op.schema().overload_name();
     }
-    EagerPlan plan = Planner(row_, name, call, specs).run(/*may_copy=*/true);
+    EagerPlan plan = plan_call(row_, name, call, specs, /*may_copy=*/true);
     if (!plan.refusal.empty() || makes_unturnable(plan)) {
       std::optional<EagerPlan> on_copies = plan_on_copies(op.schema(), name, call, specs);
       if (on_copies && (!plan.refusal.empty() || !makes_unturnable(*on_copies))) {
@@ -527,10 +294,6 @@ class EagerOperator final : public c10::OperatorKernel {
 bool eager_enabled() {
   static const bool enabled = unwrap(read_bool("SPYRE_EAGER"));
   return enabled;
-}
-
-void set_refused_form(RefusedForm form) {
-  refused_form() = std::move(form);
 }
 
 namespace {
@@ -582,8 +345,7 @@ std::string run_copy(Arguments arguments, const ResultSpec& spec, at::Tensor& to
   }
   std::shared_ptr<const EagerPlan> plan = EagerCache::shared().find(*key);
   if (plan == nullptr) {
-    plan =
-        std::make_shared<const EagerPlan>(Planner(row, "aten.copy_", call, {spec}).run(/*may_copy=*/false));
+    plan = std::make_shared<const EagerPlan>(plan_call(row, "aten.copy_", call, {spec}, /*may_copy=*/false));
     EagerCache::shared().insert(std::move(*key), plan);
   }
   if (!plan->refusal.empty()) {

@@ -10,8 +10,8 @@
 ///
 ///     dispatcher ─ boxed arguments ─ key ─┬─ hit ──────────────────────────────────────────┬─ launch
 ///                                         └─ miss ─ shapes by PyTorch ─ form ─ compile ────┘
-///                                                   any of them refuses: one in other operators, if there is one; else
-///                                                   CPU fallback, counted with the reason
+///                                                   any of them refuses: in steps (eager_steps.h), if there are some;
+///                                                   else CPU fallback, counted with the reason
 ///
 /// Nothing else here goes through Python or Dynamo. The rows are eager_table.def. With the setting SPYRE_EAGER=0, read once
 /// (`eager_enabled`), every row goes to the counted CPU fallback.
@@ -22,12 +22,6 @@ inline constexpr const char* kEagerIsOff = "eager kernels are switched off (SPYR
 
 /// Registers every row of the table.
 void register_eager(torch::Library& library, std::string_view name_space);
-
-/// Runs a call that has no kernel by a form in terms of other operators (python/torch_spyre/eager_forms.py), and leaves
-/// its results on the stack. False, and nothing changed: there is no form, or the card cannot run it either.
-using RefusedForm = std::function<bool(const c10::OperatorHandle& op, torch::jit::Stack* stack)>;
-/// Once, by the bindings, before the first call.
-void set_refused_form(RefusedForm form);
 
 /// The same elements as another dtype, in whatever layout the conversion leaves them in. Nothing: no kernel
 /// does it.

@@ -31,7 +31,7 @@ void cpu_fallback_without_kernel(const c10::OperatorHandle& op, torch::jit::Stac
 void host_copy_fallback(const at::Tensor& from, const at::Tensor& to, const std::string& refusal);
 
 /// While one lives on this thread, an operator that would go to the CPU raises instead, and the scope knows why: an
-/// operator written in terms of others (python/torch_spyre/eager_forms.py) runs on the card as a whole or on the CPU
+/// operator written in terms of others (eager_steps.h) runs on the card as a whole or on the CPU
 /// as a whole. Half and half would round where neither does, and be counted under other names.
 ///
 ///     var(x) = mean, sub, square, sum      sub refused: one fallback, of var, "aten::sub.Tensor: ..."

@@ -63,6 +63,14 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm(const at::Tensor& x,
 at::Tensor softmax_as(const at::Tensor& x, int64_t dim, std::optional<c10::ScalarType> dtype);
 at::Tensor log_softmax_as(const at::Tensor& x, int64_t dim, std::optional<c10::ScalarType> dtype);
 
+// composites.cpp
+at::Tensor attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                     const std::optional<at::Tensor>& mask, double dropout, bool is_causal,
+                     std::optional<double> scale, bool enable_gqa);
+at::Tensor one_hot(const at::Tensor& index, int64_t classes);
+/// What `nn.TransformerEncoder` asks before it packs padded texts into a nested tensor: the card has none.
+bool packs_no_texts(const at::Tensor& x, const at::Tensor& mask);
+
 // fill.cpp
 at::Tensor& fill_scalar(at::Tensor& self, const at::Scalar& value);
 at::Tensor& fill_tensor(at::Tensor& self, const at::Tensor& value);

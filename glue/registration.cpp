@@ -4,6 +4,7 @@
 #include <torch/library.h>
 
 #include "glue/eager.h"
+#include "glue/eager_steps.h"
 #include "glue/fallback.h"
 #include "glue/kernels.h"
 
@@ -54,8 +55,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("record_stream", &record_stream);
 
   m.impl("native_batch_norm", &batch_norm);
+  m.impl("_nested_tensor_from_mask_left_aligned", &packs_no_texts);
 
   register_eager(m, "aten");
+  register_values(m);
   for (const char* name : kFallbackBeforeDefault) {
     m.impl(name, torch::CppFunction::makeFromBoxedFunction<&cpu_fallback_without_kernel>());
   }
@@ -63,6 +66,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 
 /// Composites: registered above autograd, too, where PyTorch's own would take them apart.
 void register_composites(torch::Library& m) {
+  m.impl("one_hot", &one_hot);
+  m.impl("scaled_dot_product_attention", &attention);
   m.impl("softmax.int", &softmax_as);
   m.impl("log_softmax.int", &log_softmax_as);
 }

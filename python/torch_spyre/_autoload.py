@@ -37,9 +37,9 @@ def register() -> None:
         _patches,
         _safetensors,
         _tensor_methods,
-        eager_forms,
         fallback,
     )
+    from torch_spyre._inductor import customops  # noqa: F401 - operators of ours that eager calls use
 
     _C._apply_settings()
     torch.utils.rename_privateuse1_backend("spyre")
@@ -49,7 +49,6 @@ def register() -> None:
     _safetensors.install()
     _tensor_methods.install()
     fallback.install()
-    eager_forms.install()
     _inductor.install()
     atexit.register(_C._stop_at_exit)  # while everything is still there that queued work uses
     _registered = True

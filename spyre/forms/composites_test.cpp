@@ -218,6 +218,28 @@ TEST(Classes, TheLastIntervalHasBothEnds) {
   EXPECT_THAT(call.run({x, num(4), num(0), num(4)}, {y}).value()[0], ElementsAre(1, 1, 1, 1));
 }
 
+TensorList places(std::initializer_list<std::optional<TensorView>> given) {
+  return TensorList(given);
+}
+
+TEST(Positions, ThatVaryTogetherAreElements) {
+  for (const HostType type : {HostType::kFloat16, kWord, kWhole, kTruth}) {
+    FormCall call("aten.index.Tensor");
+    const TensorView x = call.input({2, 3}, {0, 1, 0, 1, 1, 0}, type);
+    const TensorView rows = call.input({4}, {0, -1, 1, 0}, kWhole);
+    const TensorView columns = call.input({4}, {1, 0, 2, -3}, HostType::kInt32);
+    const TensorView y = call.output({4}, type);
+    EXPECT_THAT(call.run({x, places({rows, columns})}, {y}).value()[0], ElementsAre(1, 1, 0, 0))
+        << to_string(type);
+  }
+}
+
+TEST(Positions, OfRowsOfOneElementAreElements) {
+  FormCall call("aten.index.Tensor");
+  const TensorView x = call.input({3, 1}, {7, 8, 9}), y = call.output({2, 1});
+  EXPECT_THAT(call.run({x, places({call.input({2}, {2, -3}, kWhole)})}, {y}).value()[0], ElementsAre(9, 7));
+}
+
 TEST(Groups, EveryRowMeetsTheMatrixOfItsGroup) {
   FormCall call("aten._grouped_mm.default");
   const TensorView x = call.input({3, 1}, {1, 2, 3}), weight = call.input({2, 1, 2}, {1, 10, 100, 1000});

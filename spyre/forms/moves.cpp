@@ -203,10 +203,14 @@ const Argument kFirstDimension = Number{.value = 0, .kind = Number::Kind::kInt};
 
 /// Along the only dimension there are no rows to move: elements are chosen one by one, each by a position from the start.
 void gather_elements(Builder& builder, const TensorView& x, const TensorView& positions) {
-  const TensorView found = builder.local(positions.size, x.dtype);
-  const std::vector<Argument> arguments = {x, kFirstDimension, positions};
+  const TensorView& result = builder.result();
+  const TensorView found = is_contiguous(result) ? reshape(builder, result, positions.size)
+                                                 : builder.local(positions.size, x.dtype);
+  const std::array<Argument, 3> arguments = {x, kFirstDimension, positions};
   builder.apply(&gather, Arguments(arguments), "", {found});
-  fill(builder, 0, reshape(builder, found, builder.result().size));
+  if (!is_contiguous(result)) {
+    fill(builder, 0, reshape(builder, found, result.size));
+  }
 }
 
 }  // namespace
@@ -297,28 +301,102 @@ struct OneIndex {
   }
 };
 
-Result<OneIndex> one_index(const TensorView& x, const Argument& indices) {
-  std::optional<OneIndex> found;
+/// All of x[i, :, j], in the order of their dimensions.
+Result<std::vector<OneIndex>> indices_of(const TensorView& x, const Argument& given) {
+  std::vector<OneIndex> indices;
   size_t dim = 0;
-  for (const std::optional<TensorView>& index : tensors(indices)) {
+  for (const std::optional<TensorView>& index : tensors(given)) {
     if (index.has_value()) {
-      if (found.has_value()) {
-        return refuse("more than one index tensor");
-      }
       if (!is_integer(index->dtype)) {
         return refuse("a mask as index");
       }
-      found = OneIndex{*index, dim};
+      indices.push_back({*index, dim});
     }
     ++dim;
   }
-  if (!found.has_value()) {
+  if (indices.empty()) {
     return refuse("no index tensor");
   }
-  if (found->dim >= x.size.size()) {
+  if (indices.back().dim >= x.size.size()) {
     return refuse("an index along a dimension that does not exist");
   }
-  return *found;
+  return indices;
+}
+
+Result<OneIndex> one_index(const TensorView& x, const Argument& given) {
+  SPYRE_ASSIGN_OR_RETURN(const std::vector<OneIndex> indices, indices_of(x, given));
+  if (indices.size() > 1) {
+    return refuse("more than one index tensor");
+  }
+  return indices[0];
+}
+
+/// One number for each place that positions name together, in the dimensions that they are along as one.
+///
+///     x[i, j] of x [4, 5]     5 * i + j
+TensorView numbers_of(Builder& builder, const TensorView& x, const std::vector<OneIndex>& indices) {
+  std::optional<Element> numbers;
+  double step = 1;
+  for (size_t k = indices.size(); k-- > 0;) {
+    const auto extent = static_cast<double>(x.size[indices[k].dim]);
+    const Element given = as(builder, indices[k].positions, HostType::kInt64);
+    const TensorView wrapped = compute(builder, where(given < 0.0, given + extent, given));
+    const Element place = existing(builder, wrapped, x.size[indices[k].dim]);
+    numbers = numbers.has_value() ? place * step + *numbers : place;
+    step *= extent;
+  }
+  return compute(builder, *numbers);
+}
+
+/// x[i, j]: rows by number, or elements where there are none.
+Status index_by_number(Builder& builder, const TensorView& given, const std::vector<OneIndex>& indices) {
+  const size_t rank = given.size.size(), last = indices.back().dim;
+  const bool neighbours = last - indices[0].dim + 1 == indices.size();
+  const size_t first = neighbours ? indices[0].dim : 0;  // PyTorch puts what is indexed in front otherwise
+  std::vector<bool> indexed(rank);
+  std::vector<size_t> order;
+  int64_t extent = 1;
+  for (const OneIndex& index : indices) {
+    indexed[index.dim] = true;
+    order.push_back(index.dim);
+    extent *= given.size[index.dim];
+  }
+  std::vector<int64_t> flat;
+  for (size_t d = 0, kept = 0; d < rank; ++d) {
+    if (!indexed[d]) {
+      order.insert(kept < first ? order.begin() + static_cast<std::ptrdiff_t>(kept) : order.end(), d);
+      flat.push_back(given.size[d]);
+      ++kept;
+    }
+  }
+  flat.insert(flat.begin() + static_cast<std::ptrdiff_t>(first), extent);
+  if (extent > kMostElements) {
+    return refuse("numbers that do not fit the card's 32-bit integers");
+  }
+  const TensorView numbers = numbers_of(builder, given, indices), &result = builder.result();
+  const TensorView x = reshape(builder, permute(given, order), flat);
+  if (element_count(x) > extent) {
+    // Words are found as rows, and not along a stick.
+    const bool turn =
+        first > 0 && first + 1 == flat.size() && (x.dtype == HostType::kFloat32 || is_integer(x.dtype));
+    const OneIndex index{numbers, turn ? 0 : first};
+    const TensorView rows = turn ? compute(builder, move_dim(x, first, 0)) : x;
+    const TensorView found = turn ? builder.local(index.selected(rows), x.dtype) : result;
+    NodeBuilder node = builder.node(found, found.size);
+    const Value position = index.load(node);
+    node.store(node.load(rows, index.place(node, position)));
+    if (turn) {
+      std::vector<size_t> back(found.size.size());
+      for (size_t d = 0; d < back.size(); ++d) {
+        back[d] = (d + index.rank()) % back.size();
+      }
+      fill(builder, 0, permute(found, back));
+    }
+    return Status();
+  }
+  gather_elements(builder, reshape(builder, x, {extent}),
+                  reshape(builder, numbers, {element_count(numbers)}));
+  return Status();
 }
 
 std::vector<int64_t> size_of(const Argument& argument) {
@@ -330,10 +408,14 @@ std::vector<int64_t> size_of(const Argument& argument) {
 Status index(Builder& builder, Arguments args, std::string_view /*op*/) {
   const TensorView& x = tensor(args[0]);
   SPYRE_TRY(arithmetic_type(x.dtype));
-  SPYRE_ASSIGN_OR_RETURN(const OneIndex index, one_index(x, args[1]));
-  if (x.size.size() == 1 && can_gather(x, 0, index.flat())) {
-    gather_elements(builder, x, index.in_one_row(builder, x));
-    return Status();
+  SPYRE_ASSIGN_OR_RETURN(const std::vector<OneIndex> indices, indices_of(x, args[1]));
+  const OneIndex& index = indices[0];
+  TensorView row = x;  // as far as its shape goes: nothing is read of it
+  row.size = {x.size[index.dim]};
+  row.stride = {1};
+  const bool no_rows = element_count(x) == row.size[0] && can_gather(row, 0, index.flat());
+  if (indices.size() > 1 || no_rows) {
+    return index_by_number(builder, x, indices);
   }
   NodeBuilder node = builder.node(builder.result(), builder.result().size);
   const Value position = index.load_wrapped(node, x.size[index.dim]);

@@ -85,6 +85,10 @@ TensorView fit(TensorView x, const std::vector<int64_t>& size, std::optional<siz
   return x;
 }
 
+bool is_word(HostType type) {
+  return type == HostType::kFloat32 || is_integer(type);
+}
+
 /// Whether all positions can be told apart, in a reasonable number of pairs. Writes go to all of x but along `dim`.
 Status check_pairs(const TensorView& x, size_t dim, const TensorView& index, const TensorView* source,
                    bool writes) {
@@ -104,8 +108,7 @@ Status check_pairs(const TensorView& x, size_t dim, const TensorView& index, con
     }
   }
   const int64_t n = x.size[dim], count = index.size[dim];
-  const bool word = x.dtype == HostType::kFloat32 || is_integer(x.dtype);
-  const bool told_apart = n <= kExactIn16Bits || (word && dim + 1 == x.size.size());
+  const bool told_apart = n <= kExactIn16Bits || (is_word(x.dtype) && dim + 1 == x.size.size());
   if (count > kExactIn16Bits || !told_apart || element_count(index) > kPairsOfScatter / std::max(n, count)) {
     return refuse("more pairs of positions and indices than can be compared");
   }
@@ -206,6 +209,15 @@ Status check_sums(const TensorView& x, size_t dim, const TensorView& index) {
   return refuse("sums of more integers than float32 holds exactly");
 }
 
+/// x with the places along a dimension in another order.
+void rows_at(Builder& builder, const TensorView& target, const TensorView& x, size_t dim,
+             const TensorView& places) {
+  NodeBuilder node = builder.node(target, x.size);
+  std::vector<Expr> position = node.loops(0, x.size.size());
+  position[dim] = NodeBuilder::indirect(node.load(places, {node.loop(dim)}));
+  node.store(node.load(x, position));
+}
+
 }  // namespace
 
 bool can_gather(const TensorView& x, size_t dim, const TensorView& index) {
@@ -247,11 +259,14 @@ Status flip(Builder& builder, Arguments args, std::string_view /*op*/) {
       each = expand(builder, each, x.size);
       SPYRE_TRY(check_pairs(x, dim, each, /*source=*/nullptr, /*writes=*/false));
       gather_into(builder, target, x, dim, each);
+    } else if (is_word(x.dtype) &&
+               dim + 1 == x.size.size()) {  // words change places as rows, and not along a stick
+      const TensorView rows = compute(builder, move_dim(x, dim, 0));
+      const TensorView flipped = builder.local(rows.size, x.dtype);
+      rows_at(builder, flipped, rows, 0, places);
+      fill(builder, target, move_dim(flipped, 0, dim));
     } else {
-      NodeBuilder node = builder.node(target, x.size);
-      std::vector<Expr> position = node.loops(0, x.size.size());
-      position[dim] = NodeBuilder::indirect(node.load(places, {node.loop(dim)}));
-      node.store(node.load(x, position));
+      rows_at(builder, target, x, dim, places);
     }
     x = target;
   }

@@ -368,6 +368,50 @@ def test_an_index_that_does_not_exist_is_pytorchs_error():
             f.one_hot(index, 4)
 
 
+# ---- in steps ----------------------------------------------------------------------------------------------------
+
+IN_STEPS = {
+    "flip": lambda x, **k: torch.ops.aten.flip(x, [0, -1], **k),
+    "glu": lambda x, **k: torch._C._nn.glu(x, -1, **k),
+    "histc": lambda x, **k: torch.histc(x, 5, **k),
+    "masked_select": lambda x, **k: torch.masked_select(x, x > 0.5, **k),
+    "pad": lambda x, **k: torch.ops.aten.constant_pad_nd(x, [1, 2, 1, 0], 1.5, **k),
+    "select_scatter": lambda x, **k: torch.ops.aten.select_scatter(x, x[:, 2].clone(), -1, -3, **k),
+    "slice_scatter": lambda x, **k: torch.ops.aten.slice_scatter(x, x[:, :5].clone(), 1, 7, 12, **k),
+    "slice_scatter_with_steps": lambda x, **k: torch.ops.aten.slice_scatter(x, x[:, :5].clone(), 1, 0, 10, 2, **k),
+}
+
+
+@pytest.mark.parametrize("width", [64, 70, 130])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
+@pytest.mark.parametrize("op", IN_STEPS)
+def test_operators_in_steps_and_into_a_tensor(op, dtype, width):
+    x = maker(dtype)((3, width))
+    expected = IN_STEPS[op](x.float())
+    found = IN_STEPS[op](x.to("spyre"))
+    out = torch.empty(0, dtype=dtype, device="spyre")
+    if op.startswith("slice_scatter_with"):  # one kernel writes the steps, and another one copies them
+        out = torch.empty_like(found)
+    assert IN_STEPS[op](x.to("spyre"), out=out) is out
+    for result in (found, out):
+        close(result, expected)
+
+
+def test_what_a_mask_keeps_into_tensors_of_other_sizes_and_types():
+    x, mask = torch.arange(140.0).view(2, 70), torch.arange(140).view(2, 70) % 3 == 0
+    card, card_mask = x.to("spyre"), mask.to("spyre")
+    into = torch.empty(2, 70, device="spyre")
+    assert card.clone().masked_scatter_(card_mask, card).cpu().equal(x.clone().masked_scatter_(mask, x))
+    assert torch.masked_select(card, card_mask, out=into[:0].clone()).cpu().equal(x[mask])
+    torch.ops.aten.masked_scatter.out(card, card_mask, card, out=into)
+    assert into.cpu().equal(x.masked_scatter(mask, x))
+    counts = torch.empty(0, dtype=torch.int64, device="spyre")
+    whole = torch.tensor([3, 1, 3])
+    assert torch.ops.aten.bincount.out(whole.to("spyre"), None, 6, out=counts).cpu().equal(whole.bincount(minlength=6))
+    with fallbacks_allowed(), pytest.raises(RuntimeError, match="type"):
+        torch.masked_select(card, card_mask, out=torch.empty(0, dtype=torch.int64, device="spyre"))
+
+
 # ---- what a form that is refused leaves behind -------------------------------------------------------------------
 
 

@@ -39,6 +39,13 @@ def test_positions_that_vary_together(shape, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_positions_that_vary_together_beside_others(dtype):
+    x, last = numbers(dtype, 2, 5, 70), torch.tensor([3, 65, 0, -1])
+    check(x, torch.tensor([0, -1, 0, 1]), slice(None), last)  # not neighbours: what is indexed comes first
+    check(x, slice(None), torch.tensor([4, 0, -2, 1]), last)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_positions_of_their_own(shape, dtype):
     x = numbers(dtype, shape[0], 5, shape[1])

@@ -69,13 +69,10 @@ _define(
 
 def _differentiable_gradients(ctx, gradient):
     """Gradients that are themselves differentiated (``create_graph=True``): of PyTorch's own steps, taken again."""
-    if ctx.saved_tensors[3] is not None:
-        raise NotImplementedError(
-            "gradients of gradients of attention with a mask are not computed on the card"
-            "\n  try  torch.ops.aten._scaled_dot_product_attention_math, which takes the same arguments"
-        )
     # Views: key and value may be one tensor, whose two gradients are asked for apart.
     given = [None if t is None else t.view_as(t) for t in ctx.saved_tensors]
+    if given[3] is not None and given[3].dtype == torch.bool:  # the steps below add masks to scores, as they are
+        given[3] = torch.zeros_like(given[3], dtype=given[0].dtype).masked_fill(~given[3], -torch.inf)
     is_causal, scale = ctx.options
     wanted = [i for i in range(len(given)) if ctx.needs_input_grad[i]]
     out, _ = torch.ops.aten._scaled_dot_product_attention_math(*given, 0.0, is_causal, scale=scale, enable_gqa=True)

@@ -1,0 +1,74 @@
+// Operators that PyTorch takes apart above autograd, and that the card has whole. What is not for the card stays PyTorch's.
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/one_hot_native.h>
+#include <ATen/ops/scaled_dot_product_attention_native.h>
+
+#include "glue/eager.h"
+#include "glue/fallback.h"
+#include "glue/kernels.h"
+#include "glue/tensor_access.h"
+
+namespace spyre::glue {
+namespace {
+
+/// What `whole` makes; nothing where the card refuses it, or its arguments, which PyTorch's steps then name.
+template <typename Whole>
+std::optional<at::Tensor> whole_on_card(const Whole& whole) {
+  if (!eager_enabled()) {
+    return std::nullopt;
+  }
+  const FormScope scope;
+  try {
+    return whole();
+  } catch (const std::exception&) {
+    if (!scope.refusal()) {
+      throw;
+    }
+    return std::nullopt;
+  }
+}
+
+bool is_attended_on_card(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                         double dropout) {
+  const c10::ScalarType type = query.scalar_type();
+  const bool known = type == c10::kHalf || type == c10::kBFloat16 || type == c10::kFloat;
+  return is_spyre(query) && known && query.dim() >= 3 && query.dim() == key.dim() &&
+         query.dim() == value.dim() && dropout == 0;
+}
+
+}  // namespace
+
+at::Tensor attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                     const std::optional<at::Tensor>& mask, double dropout, bool is_causal,
+                     std::optional<double> scale, bool enable_gqa) {
+  using Whole = at::Tensor(const at::Tensor&, const at::Tensor&, const at::Tensor&,
+                           const std::optional<at::Tensor>&, bool, std::optional<double>);
+  if (is_attended_on_card(query, key, value, dropout)) {
+    static const auto whole =
+        c10::Dispatcher::singleton().findSchemaOrThrow("spyre::attention", "").typed<Whole>();
+    if (auto found = whole_on_card([&] { return whole.call(query, key, value, mask, is_causal, scale); })) {
+      return *found;
+    }
+  }
+  return at::native::scaled_dot_product_attention(query, key, value, mask, dropout, is_causal, scale,
+                                                  enable_gqa);
+}
+
+at::Tensor one_hot(const at::Tensor& index, int64_t classes) {
+  using Whole = at::Tensor(const at::Tensor&, int64_t);
+  if (is_spyre(index) && index.numel() > 0 && classes > 0) {  // otherwise their number is left to values
+    static const auto whole =
+        c10::Dispatcher::singleton().findSchemaOrThrow("spyre::one_hot", "").typed<Whole>();
+    if (auto found = whole_on_card([&] { return whole.call(index, classes); })) {
+      return *found;
+    }
+  }
+  return at::native::one_hot(index, classes);
+}
+
+bool packs_no_texts(const at::Tensor& /*x*/, const at::Tensor& /*mask*/) {
+  return false;
+}
+
+}  // namespace spyre::glue
