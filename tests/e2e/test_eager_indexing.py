@@ -56,3 +56,25 @@ def test_a_position_that_does_not_exist():
 def test_rows_of_one_element(dtype):
     x, places = torch.arange(2, 9).to(dtype)[:, None], torch.tensor([1, -1, 1, 0])
     assert torch.equal(x.to("spyre")[places.to("spyre")].cpu(), x[places])
+
+
+def both_ways(function, *tensors):
+    """Eager and compiled, against the CPU."""
+    expected = function(*tensors)
+    for way in (function, torch.compile(function, fullgraph=True)):
+        found = way(*(t.to("spyre") for t in tensors))
+        assert found.shape == expected.shape
+        assert torch.equal(found.cpu(), expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("columns", [1024, 1025])
+def test_gathers_and_scatters_along_more_than_16_bits_tell_apart(columns, dtype):
+    """The logits of a vocabulary: the card counts to 1024 in its 16-bit floats."""
+    torch._dynamo.reset()
+    x, places = numbers(dtype, 2, columns), torch.tensor([[0, columns - 1, 1023], [5, 1, columns // 2]])
+    both_ways(lambda x, i: x.gather(-1, i), x, places)
+    both_ways(lambda x, i: x.scatter(-1, i, 1), x, places)
+    both_ways(lambda x, i: x.scatter(-1, i, x[:, 3:6]), x, places)
+    if dtype != torch.bool:
+        both_ways(lambda x, i: x.scatter_add(-1, i, x[:, 3:6]), x, places)
