@@ -12,11 +12,8 @@ import torch
 
 
 def index(x, indices):
-    """The meaning of ``x[indices]`` for two or more tensors of integers, or for one of them and rows of one element;
-    other dimensions are kept."""
+    """The meaning of ``x[indices]`` for two or more tensors of integers; other dimensions are kept."""
     dims = [d for d, i in enumerate(indices) if i is not None]
-    if dims == [0] and x.ndim > 1 and x.shape[1:].numel() == 1 and x.numel() > 1:
-        return x.flatten()[indices[0]].reshape(*indices[0].shape, *x.shape[1:])  # rows of one element are elements
     if len(dims) < 2 or any(indices[d].dtype not in (torch.int32, torch.int64) for d in dims) or x.numel() == 0:
         return NotImplemented
     places = [_from_the_start(indices[d], x.shape[d]) for d in dims]

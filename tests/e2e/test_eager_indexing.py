@@ -68,6 +68,24 @@ def both_ways(function, *tensors):
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", [(32,), (1, 32), (1, 65), (1, 1, 33), (1, 7, 1), (40, 1), (1, 1)], ids=str)
+def test_one_index_where_nothing_else_is_longer_than_one(shape, dtype):
+    """There are no rows to move: elements are chosen one by one, read and written."""
+    torch._dynamo.reset()
+    dim = max(range(len(shape)), key=lambda d: shape[d])
+    at = (slice(None),) * dim
+    places = torch.tensor([[0, -1], [shape[dim] // 2, 0]])
+    both_ways(lambda x, i: x[(*at, i)], numbers(dtype, *shape), places)
+
+    def written(x, i):
+        y = x.clone()
+        y[(*at, i)] = x[(*at, i)].logical_not() if x.dtype == torch.bool else x[(*at, i)] + 1
+        return y
+
+    both_ways(written, numbers(dtype, *shape), places[:1] if shape[dim] > 1 else places[:1, :1])
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("columns", [1024, 1025])
 def test_gathers_and_scatters_along_more_than_16_bits_tell_apart(columns, dtype):
     """The logits of a vocabulary: the card counts to 1024 in its 16-bit floats."""
