@@ -86,6 +86,14 @@ def test_one_index_where_nothing_else_is_longer_than_one(shape, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", [(2, 32), (3, 1, 33), (40, 70)], ids=str)
+def test_one_index_along_the_stick(shape, dtype):
+    """32-bit values are moved as half-words, beside positions that are computed: some count from the end."""
+    torch._dynamo.reset()
+    both_ways(lambda x, i: x[..., i], numbers(dtype, *shape), torch.tensor([0, -1, 5]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("columns", [1024, 1025])
 def test_gathers_and_scatters_along_more_than_16_bits_tell_apart(columns, dtype):
     """The logits of a vocabulary: the card counts to 1024 in its 16-bit floats."""
