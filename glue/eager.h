@@ -3,7 +3,6 @@
 #include <ATen/core/Tensor.h>
 #include <torch/library.h>
 
-#include <functional>
 #include <optional>
 
 /// Eager mode: one operator becomes one graph, compiled by the same driver as `torch.compile`'s and kept.

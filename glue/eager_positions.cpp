@@ -117,25 +117,30 @@ std::optional<at::Tensor> by_element(const forms::FormRow& form, Arguments args)
     return select_by_element(args);
   }
   const bool writes = form.form == &forms::index_put;
-  if (form.form != &forms::index && !writes) {
+  const bool reads = form.form == &forms::index && args.size() == 2;  // not the form that writes into `out`
+  if (!reads && !writes) {
     return std::nullopt;
   }
   const at::Tensor& x = args[0].toTensor();
   const std::optional<OneIndex> found = one_index(args[1]);
-  if (x.dim() != 1 || x.numel() == 0 || !found || found->positions.numel() == 0) {
+  if (!found || x.numel() == 0 || x.numel() != x.size(found->dim) || found->positions.numel() == 0) {
     return std::nullopt;
   }
   const at::Tensor given = found->positions.to(c10::kLong);
-  const at::Tensor places = at::where(given.lt(0), given.add(x.size(0)), given).flatten();
+  const at::Tensor places = at::where(given.lt(0), given.add(x.size(found->dim)), given).flatten();
+  std::vector<int64_t> size = x.sizes().vec();
+  const auto indexed = size.erase(size.begin() + found->dim);
+  size.insert(indexed, given.sizes().begin(), given.sizes().end());
   if (!writes) {
-    return at::gather(x, 0, places).view(given.sizes());
+    return at::gather(x.flatten(), 0, places).view(size);
   }
   const at::Tensor& values = args[2].toTensor();
   if (args[3].toBool() || values.scalar_type() != x.scalar_type() ||
-      !at::is_expandable_to(values.sizes(), given.sizes())) {
+      !at::is_expandable_to(values.sizes(), size)) {
     return std::nullopt;
   }
-  x.copy_(at::scatter(x, 0, places, values.to(x.device()).expand(given.sizes()).flatten()));
+  const at::Tensor each = values.to(x.device()).expand(size).flatten();
+  x.copy_(at::scatter(x.flatten(), 0, places, each).view(x.sizes()));
   return x;
 }
 

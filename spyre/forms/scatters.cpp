@@ -89,6 +89,14 @@ bool is_word(HostType type) {
   return type == HostType::kFloat32 || is_integer(type);
 }
 
+/// The floats that stand beside positions: 32-bit ones where 16 bits do not tell all positions apart.
+HostType beside_positions(const TensorView& x, size_t dim) {
+  if (x.size[dim] > kExactIn16Bits) {
+    return HostType::kFloat32;
+  }
+  return x.dtype == HostType::kBool ? HostType::kFloat16 : x.dtype;
+}
+
 /// Whether all positions can be told apart, in a reasonable number of pairs. Writes go to all of x but along `dim`.
 Status check_pairs(const TensorView& x, size_t dim, const TensorView& index, const TensorView* source,
                    bool writes) {
@@ -108,7 +116,7 @@ Status check_pairs(const TensorView& x, size_t dim, const TensorView& index, con
     }
   }
   const int64_t n = x.size[dim], count = index.size[dim];
-  const bool told_apart = n <= kExactIn16Bits || (is_word(x.dtype) && dim + 1 == x.size.size());
+  const bool told_apart = n <= kExactIn16Bits || dim + 1 == x.size.size();
   if (count > kExactIn16Bits || !told_apart || element_count(index) > kPairsOfScatter / std::max(n, count)) {
     return refuse("more pairs of positions and indices than can be compared");
   }
@@ -130,11 +138,14 @@ void gather_into(Builder& builder, const TensorView& target, const TensorView& g
     gather_floats(builder, found, from, dim, index);
     return found;
   };
-  if (x.dtype == HostType::kBool) {
-    fill(builder, target, different(gathered(as(builder, x, HostType::kFloat16)), 0.0));
-  } else if (is_integer(x.dtype)) {
+  const HostType beside = beside_positions(x, dim);
+  if (is_integer(x.dtype)) {
     const Digits digits = digits_of(builder, x);
     fill(builder, target, number_of(gathered(digits.low), gathered(digits.high), x.dtype));
+  } else if (x.dtype == HostType::kBool) {
+    fill(builder, target, different(gathered(as(builder, x, beside)), 0.0));
+  } else if (x.dtype != beside) {
+    fill(builder, target, cast(gathered(as(builder, x, beside)), x.dtype));
   } else {
     gather_floats(builder, target, x, dim, index);
   }
@@ -163,11 +174,12 @@ Element scattered_floats(Builder& builder, const TensorView& x, size_t dim, cons
 Element scattered(Builder& builder, const TensorView& x, size_t dim, const TensorView& index,
                   const Source& source) {
   const auto* number = std::get_if<double>(&source);
+  const HostType beside = beside_positions(x, dim);
+  const auto floats = [&](const TensorView& given) { return as(builder, given, beside); };
   if (x.dtype == HostType::kBool) {
-    const auto half = [&](const TensorView& truth) { return as(builder, truth, HostType::kFloat16); };
-    const Source in_fp16 =
-        number != nullptr ? Source(*number != 0 ? 1.0 : 0.0) : Source(half(std::get<TensorView>(source)));
-    return different(scattered_floats(builder, half(x), dim, index, in_fp16), 0.0);
+    const Source truths =
+        number != nullptr ? Source(*number != 0 ? 1.0 : 0.0) : Source(floats(std::get<TensorView>(source)));
+    return different(scattered_floats(builder, floats(x), dim, index, truths), 0.0);
   }
   if (is_integer(x.dtype)) {
     const Digits digits = digits_of(builder, x);
@@ -185,6 +197,10 @@ Element scattered(Builder& builder, const TensorView& x, size_t dim, const Tenso
     const TensorView upper = compute(builder, scattered_floats(builder, digits.high, dim, index, high));
     return number_of(lower, upper, x.dtype);
   }
+  if (x.dtype != beside) {
+    const Source wide = number != nullptr ? source : Source(floats(std::get<TensorView>(source)));
+    return cast(compute(builder, scattered_floats(builder, floats(x), dim, index, wide)), x.dtype);
+  }
   return scattered_floats(builder, x, dim, index, source);
 }
 
@@ -196,6 +212,11 @@ Element added(Builder& builder, const TensorView& x, size_t dim, const TensorVie
     const TensorView low = compute(builder, added(builder, digits.low, dim, index, parts.low));
     const TensorView high = compute(builder, added(builder, digits.high, dim, index, parts.high));
     return number_of(low, high, x.dtype);
+  }
+  const HostType beside = beside_positions(x, dim);
+  if (x.dtype != beside) {
+    const TensorView wide = as(builder, x, beside);
+    return cast(compute(builder, added(builder, wide, dim, index, as(builder, source, beside))), x.dtype);
   }
   const Pairs pairs(builder, x, dim, index);
   const TensorView terms = compute(builder, where(pairs.meant(), pairs.by_index(source), 0.0));

@@ -63,3 +63,51 @@ def test_a_position_that_does_not_exist():
 def test_rows_of_one_element(dtype):
     x, places = torch.arange(2, 9).to(dtype)[:, None], torch.tensor([1, -1, 1, 0])
     assert torch.equal(x.to("spyre")[places.to("spyre")].cpu(), x[places])
+
+
+def both_ways(function, *tensors):
+    """Eager and compiled, against the CPU."""
+    expected = function(*tensors)
+    for way in (function, torch.compile(function, fullgraph=True)):
+        found = way(*(t.to("spyre") for t in tensors))
+        assert found.shape == expected.shape
+        assert torch.equal(found.cpu(), expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", [(32,), (1, 32), (1, 65), (1, 1, 33), (1, 7, 1), (40, 1), (1, 1)], ids=str)
+def test_one_index_where_nothing_else_is_longer_than_one(shape, dtype):
+    """There are no rows to move: elements are chosen one by one, read and written."""
+    torch._dynamo.reset()
+    dim = max(range(len(shape)), key=lambda d: shape[d])
+    at = (slice(None),) * dim
+    places = torch.tensor([[0, -1], [shape[dim] // 2, 0]])
+    both_ways(lambda x, i: x[(*at, i)], numbers(dtype, *shape), places)
+
+    def written(x, i):
+        y = x.clone()
+        y[(*at, i)] = x[(*at, i)].logical_not() if x.dtype == torch.bool else x[(*at, i)] + 1
+        return y
+
+    both_ways(written, numbers(dtype, *shape), places[:1] if shape[dim] > 1 else places[:1, :1])
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", [(2, 32), (3, 1, 33), (40, 70)], ids=str)
+def test_one_index_along_the_stick(shape, dtype):
+    """32-bit values are moved as half-words, beside positions that are computed: some count from the end."""
+    torch._dynamo.reset()
+    both_ways(lambda x, i: x[..., i], numbers(dtype, *shape), torch.tensor([0, -1, 5]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("columns", [1024, 1025])
+def test_gathers_and_scatters_along_more_than_16_bits_tell_apart(columns, dtype):
+    """The logits of a vocabulary: the card counts to 1024 in its 16-bit floats."""
+    torch._dynamo.reset()
+    x, places = numbers(dtype, 2, columns), torch.tensor([[0, columns - 1, 1023], [5, 1, columns // 2]])
+    both_ways(lambda x, i: x.gather(-1, i), x, places)
+    both_ways(lambda x, i: x.scatter(-1, i, 1), x, places)
+    both_ways(lambda x, i: x.scatter(-1, i, x[:, 3:6]), x, places)
+    if dtype != torch.bool:
+        both_ways(lambda x, i: x.scatter_add(-1, i, x[:, 3:6]), x, places)

@@ -126,30 +126,36 @@ def sub(x, y, *, alpha=1):
 
 
 def _one_position_each(x, indices):
-    """Of x[i] with one dimension and one index of numbers: where each i counts from the start. Else nothing."""
-    if not _on_card(x) or x.ndim != 1 or len(indices) != 1 or indices[0] is None or x.numel() == 0:
+    """Of x[:, i] with one index of numbers, where all other dimensions are 1: where each i counts from the start, and
+    the shape of the result. There are no rows then: elements are chosen one by one. Else nothing."""
+    given = [d for d, i in enumerate(indices) if i is not None]
+    if not _on_card(x) or len(given) != 1 or x.numel() == 0 or x.numel() != x.shape[given[0]]:
         return None
-    index = indices[0]
+    (dim,) = given
+    index = indices[dim]
     if index.dtype not in (torch.int32, torch.int64) or index.numel() == 0:
         return None
-    return torch.where(index < 0, index + x.shape[0], index).flatten()
+    places = torch.where(index < 0, index + x.shape[dim], index).flatten()
+    return places, (*x.shape[:dim], *index.shape, *x.shape[dim + 1 :])
 
 
 @_form(aten.index.Tensor)
 def index(x, indices):
-    """Along the only dimension there are no rows: elements are chosen one by one."""
-    places = _one_position_each(x, indices)
-    return NotImplemented if places is None else torch.gather(x, 0, places).view(indices[0].shape)
+    if (found := _one_position_each(x, indices)) is None:
+        return NotImplemented
+    places, shape = found
+    return torch.gather(x.flatten(), 0, places).view(shape)
 
 
 @_form(aten.index_put.default)
 def index_put(x, indices, values, accumulate=False):
     if accumulate and _on_card(x) and x.numel():
         return torch.ops.spyre.index_put_sum(x, indices, values)
-    places = _one_position_each(x, indices)
-    if places is None or accumulate or values.dtype != x.dtype:
+    found = _one_position_each(x, indices)
+    if found is None or accumulate or values.dtype != x.dtype:
         return NotImplemented
-    return torch.scatter(x, 0, places, values.expand(indices[0].shape).flatten())
+    places, shape = found
+    return torch.scatter(x.flatten(), 0, places, values.expand(shape).flatten()).view(x.shape)
 
 
 @_form(aten._grouped_mm.default)

@@ -12,6 +12,7 @@
 #include "spyre/device/exec/interpreter.h"
 #include "spyre/device/exec/memory_shape.h"
 #include "spyre/device/exec/pad_value.h"
+#include "spyre/device/exec/padding_flow.h"
 #include "spyre/device/exec/shadow_memory.h"
 
 /// The card's sanitizer. It lives as long as a card, is told of everything that touches memory *before* it
@@ -73,7 +74,6 @@ class Checker {
     MemoryShape shape;
     StickRun hull;                ///< from the first stick written to the last; in LX the same on every core
     std::map<int, int64_t> held;  ///< LX: by core id, the first stick of the buffer that the core holds
-    PadValue padding;             ///< where the shape has any
     int64_t sequence = 0;         ///< unlike its number, never used again
     std::set<int64_t> overwrote;  ///< sequence numbers of records that lost sticks to it
     int64_t written = 0;          ///< sticks, of all cores
@@ -91,8 +91,7 @@ class Checker {
   };
   /// What was learned about one input of an execute.
   struct Input {
-    std::vector<int64_t> logical;  ///< by dim of the op: where padding begins
-    PadValue padding;
+    PaddedInput padding;                      ///< by dim of the op
     DataFormat format = DataFormat::INVALID;  ///< as written, where one op wrote it
   };
 

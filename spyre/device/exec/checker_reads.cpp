@@ -114,7 +114,7 @@ std::optional<Box> Checker::without_odd_end(const BoundOp& bound, int tensor, in
 
 Checker::Input Checker::check_input(const BoundOp& bound, int tensor) {
   const Tensor& t = bound.tensors[tensor];
-  Input input{.logical = std::vector<int64_t>(bound.dims(), kNoPadding)};
+  Input input{.padding = PaddedInput(bound.dims())};
   std::vector<uint32_t> all;
   std::vector<int> seen;  // one core of each different slice
   bool missing = false, gap = false;
@@ -167,9 +167,10 @@ Checker::Input Checker::check_input(const BoundOp& bound, int tensor) {
   }
   learn(bound, tensor, all, input);
   if (gap) {
-    input.padding = {.kind = PadValue::Kind::kUndefined};
     for (int d = 0; d < bound.dims(); ++d) {
-      input.logical[d] = std::min(input.logical[d], wanted[d]);
+      if (wanted[d] != kNoPadding && wanted[d] <= input.padding[d].begin) {
+        input.padding[d] = {.begin = wanted[d], .value = {.kind = PadValue::Kind::kUndefined}};
+      }
     }
   }
   if (missing && !t.through) {
@@ -186,6 +187,26 @@ Checker::Input Checker::check_input(const BoundOp& bound, int tensor) {
   return input;
 }
 
+namespace {
+
+/// A number is the same along all dims, a ramp has its values along the stick, where nothing else has more than one.
+void learn_constant(const Fill& fill, const MemoryShape& view, PaddedInput& input) {
+  if (fill.step == 0) {
+    for (Padding& padding : input) {
+      padding.fill = fill;
+    }
+    return;
+  }
+  const auto along_stick = [](const MemoryDim& dim) { return dim.per_stick > 1; };
+  const auto alone = [&](const MemoryDim& dim) { return along_stick(dim) || dim.steps == 1; };
+  const auto stick = std::ranges::find_if(view.dims, along_stick);
+  if (stick != view.dims.end() && std::ranges::all_of(view.dims, alone)) {
+    input[stick->op_dim].fill = fill;
+  }
+}
+
+}  // namespace
+
 void Checker::learn(const BoundOp& bound, int tensor, const std::vector<uint32_t>& found,
                     Input& input) const {
   const MemoryShape view = shape_of(bound, tensor);
@@ -196,12 +217,19 @@ void Checker::learn(const BoundOp& bound, int tensor, const std::vector<uint32_t
     const bool known_arg = record.from_host && region != nullptr && region->arg != nullptr;
     const MemoryShape buffer = known_arg ? shape_of(*region->arg, region->begin) : record.shape;
     for (const MemoryDim& dim : view.dims) {
-      int64_t& logical = input.logical[dim.op_dim];
-      logical = std::min(logical, logical_extent(view, dim, buffer));
+      const Padding part = padding_along(view, dim, buffer);
+      Padding& whole = input.padding[dim.op_dim];
+      if (part.begin != kNoPadding) {
+        whole.value = whole.begin == kNoPadding ? part.value : join(whole.value, part.value);
+        whole.begin = std::min(whole.begin, part.begin);
+      }
+      whole.tail = found.size() == 1 ? part.tail : Tail();
+    }
+    if (known_arg && region->arg->fill && view.base == region->begin) {
+      learn_constant(*region->arg->fill, view, input.padding);
     }
     const DataFormat format =
         known_arg ? region->arg->device_format.value_or(DataFormat::INVALID) : record.format;
-    input.padding = first ? record.padding : join(input.padding, record.padding);
     input.format = first || input.format == format ? format : DataFormat::INVALID;
     first = false;
   }
@@ -210,24 +238,37 @@ void Checker::learn(const BoundOp& bound, int tensor, const std::vector<uint32_t
 void Checker::check_missing(const BoundOp& bound, int tensor, int core, const MemoryShape* gaps,
                             const Input& input, Input& result) {
   const Tensor& t = bound.tensors[tensor];
-  Box box = touched_box(bound, tensor, core);
+  const Box touched = touched_box(bound, tensor, core);
+  Box data = touched;
   for (int d = 0; d < bound.dims(); ++d) {
-    box.upper[d] = std::min(box.upper[d], std::max(input.logical[d], box.lower[d]));
+    data.upper[d] = std::min(data.upper[d], std::max(input.padding[d].begin, data.lower[d]));
   }
-  std::optional<StickRun> gone;
   const int id = bound.op->cores[core].core;
-  for (const StickRun& run : footprint(bound, tensor, core, box)) {
-    shadow(t.residence, id)
-        .for_each_run(run.first, run.count, [&](uint32_t number, int64_t at, int64_t count) {
-          for (int64_t stick = at; number == 0 && !gone && stick < at + count; ++stick) {
-            if (gaps == nullptr || !in_gap(*gaps, stick * kStick)) {
-              gone = StickRun{stick, at + count - stick};
+  const auto first_missing = [&](const Box& box, const MemoryShape* excused) {
+    std::optional<StickRun> gone;
+    for (const StickRun& run : footprint(bound, tensor, core, box)) {
+      shadow(t.residence, id)
+          .for_each_run(run.first, run.count, [&](uint32_t number, int64_t at, int64_t count) {
+            for (int64_t stick = at; number == 0 && !gone && stick < at + count; ++stick) {
+              if (excused == nullptr || !in_gap(*excused, stick * kStick)) {
+                gone = StickRun{stick, at + count - stick};
+              }
             }
-          }
-        });
-  }
+          });
+    }
+    return gone;
+  };
+  const std::optional<StickRun> gone = first_missing(data, gaps);
   if (!gone) {
-    result.padding = {.kind = PadValue::Kind::kUndefined};
+    // Data in the gap is beside padding along every dim; otherwise it is missing along those where it is with data.
+    const bool along_all = first_missing(data, nullptr).has_value();
+    for (int d = 0; d < bound.dims(); ++d) {
+      Box beside = data;
+      beside.upper[d] = touched.upper[d];
+      if (along_all || (touched.upper[d] > data.upper[d] && first_missing(beside, nullptr))) {
+        result.padding[d].value = {.kind = PadValue::Kind::kUndefined};
+      }
+    }
     return;
   }
   for (const auto& [other, memory] : lx_) {
@@ -308,7 +349,7 @@ void Checker::check_held(const BoundOp& bound, int tensor, int core, const Recor
 void Checker::check_padding(const BoundOp& bound, const std::vector<Input>& inputs) {
   std::vector<PaddedInput> padded;
   for (const Input& input : inputs) {
-    padded.push_back({input.logical, input.padding});
+    padded.push_back(input.padding);
   }
   for (const PaddingLeak& leak : padding_leaks(bound, padded)) {
     const int tensor = bound.op->inputs[leak.input];

@@ -68,18 +68,15 @@ void Checker::write_output(const BoundOp& bound, const std::vector<Input>& input
   const Tensor& out = bound.tensors[output];
   std::vector<PaddedInput> padded;
   for (const Input& input : inputs) {
-    padded.push_back({input.logical, input.padding});
+    padded.push_back(input.padding);
   }
   const PaddedInput result = padding_of_result(bound, padded);
   Record record{.who = party(bound, output, -1), .memory = out.residence, .format = out.format};
   record.shape = shape_of(bound, output);
-  record.padding = result.padding;
   for (MemoryDim& dim : record.shape.dims) {
-    dim.logical = result.logical[dim.op_dim];
-    const int64_t computed = bound.extents.total[dim.op_dim];
-    if (out.residence == Residence::kHbm && ceil_div(computed, dim.per_stick) < dim.steps) {
-      dim.written = computed;
-    }
+    dim.logical = result[dim.op_dim].begin;
+    dim.padding = result[dim.op_dim].value;
+    dim.tail = result[dim.op_dim].tail;
   }
   std::vector<int> cores = writing_cores(bound);
   std::erase_if(cores, [&](int core) { return sticks_[output][core].empty(); });

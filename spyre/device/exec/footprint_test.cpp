@@ -125,6 +125,9 @@ TEST(PadValue, FollowsConstantsThroughPointwiseOps) {
   EXPECT_TRUE(through("mul", {zero, varies}).is(0));
   EXPECT_TRUE(through("realdiv", {zero, varies}).is(0));
   EXPECT_EQ(through("mul", {zero, undefined}), undefined) << "it may hold a NaN";
+  EXPECT_EQ(through("where3", {zero, undefined, {.value = 2}}), (PadValue{.value = 2})) << "nobody chose it";
+  EXPECT_EQ(through("where3", {{.value = 1}, undefined, zero}), undefined);
+  EXPECT_EQ(through("where3", {varies, undefined, zero}), undefined);
 }
 
 TEST(PadValue, ReductionsIgnoreOnlyTheirNeutralValue) {

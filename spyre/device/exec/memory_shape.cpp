@@ -79,9 +79,12 @@ MemoryShape shape_of(const BoundOp& bound, int tensor) {
   shape.base = bound.start[tensor].empty() ? 0 : bound.start[tensor][0] - slice_offset(bound, tensor, 0);
   for (const TensorDim& dim : t.dims) {
     if (dim.stride != 0) {
+      const int64_t walked = bound.extents.total[dim.dim];
+      const bool gap = t.residence == Residence::kHbm && ceil_div(walked, dim.per_stick) < dim.extent;
       shape.dims.push_back({.stride = dim.stride * bits_of(t.format) / 8,
                             .steps = dim.extent,
                             .per_stick = dim.per_stick,
+                            .written = gap ? walked : kNoPadding,
                             .op_dim = dim.dim});
     }
   }
@@ -178,6 +181,12 @@ bool part_of(const MemoryDim& dim, const MemoryDim& whole) {
   return whole.steps % times(step, dim.steps) == 0 || (step > 1 && times(step, dim.steps - 1) < whole.steps);
 }
 
+/// Whether a dim walks all of one of the buffer's, and its gap skips as many again, once or more often.
+bool skips_whole(const MemoryDim& dim, const MemoryDim& whole) {
+  return dim.written != kNoPadding && dim.stride == whole.stride &&
+         ceil_div(dim.written, dim.per_stick) == whole.steps && dim.steps % whole.steps == 0;
+}
+
 /// Whether a dim walks through several of the buffer's that lie end to end, from the first to the last step.
 bool joins(const MemoryDim& dim, const std::vector<MemoryDim>& buffer) {
   int64_t steps = 0;
@@ -200,8 +209,9 @@ bool joins(const MemoryDim& dim, const std::vector<MemoryDim>& buffer) {
 bool views(const MemoryShape& view, const MemoryShape& buffer) {
   const std::vector<MemoryDim> single = stepping_dims(buffer), joined = joined_dims(buffer);
   return std::ranges::all_of(stepping_dims(view), [&](const MemoryDim& dim) {
-    const auto holds = [&](const MemoryDim& whole) { return part_of(dim, whole); };
-    return std::ranges::any_of(single, holds) || std::ranges::any_of(joined, holds) || joins(dim, single);
+    const auto holds = [&](const MemoryDim& whole) { return part_of(dim, whole) || skips_whole(dim, whole); };
+    return std::ranges::any_of(single, holds) || std::ranges::any_of(joined, holds) || joins(dim, single) ||
+           dim.written <= dim.per_stick;
   });
 }
 
@@ -214,28 +224,40 @@ bool strides_within(const MemoryShape& view, const MemoryShape& buffer) {
 
 namespace {
 
-/// What a dim of the buffer says of itself, in the coordinates of a dim of a view that steps as it does.
-int64_t seen_from(const MemoryShape& view, const MemoryDim& dim, const MemoryShape& buffer,
-                  int64_t MemoryDim::*begin) {
-  for (const MemoryDim& known : buffer.dims) {
-    if (known.*begin == kNoPadding || known.stride != dim.stride || known.per_stick != dim.per_stick) {
-      continue;
-    }
-    const int64_t apart = view.base - buffer.base;
-    const int64_t steps = std::abs(apart) / known.stride % std::max<int64_t>(known.steps, 1);
-    return std::max<int64_t>(known.*begin - (apart < 0 ? -steps : steps) * known.per_stick, 0);
-  }
-  return kNoPadding;
+/// The dim of the buffer that a dim of a view steps as, and that says where something begins.
+const MemoryDim* seen_by(const MemoryDim& dim, const MemoryShape& buffer, int64_t MemoryDim::*begin) {
+  const auto found = std::ranges::find_if(buffer.dims, [&](const MemoryDim& known) {
+    return known.*begin != kNoPadding && known.stride == dim.stride && known.per_stick == dim.per_stick;
+  });
+  return found == buffer.dims.end() ? nullptr : &*found;
+}
+
+/// Where that begins in the coordinates of the view.
+int64_t begin_in(const MemoryShape& view, const MemoryShape& buffer, const MemoryDim& known, int64_t begin) {
+  const int64_t apart = view.base - buffer.base;
+  const int64_t steps = std::abs(apart) / known.stride % std::max<int64_t>(known.steps, 1);
+  return std::max<int64_t>(begin - (apart < 0 ? -steps : steps) * known.per_stick, 0);
 }
 
 }  // namespace
 
-int64_t logical_extent(const MemoryShape& view, const MemoryDim& dim, const MemoryShape& buffer) {
-  return seen_from(view, dim, buffer, &MemoryDim::logical);
+Padding padding_along(const MemoryShape& view, const MemoryDim& dim, const MemoryShape& buffer) {
+  Padding padding;
+  if (const MemoryDim* known = seen_by(dim, buffer, &MemoryDim::logical)) {
+    padding.begin = begin_in(view, buffer, *known, known->logical);
+    padding.value = known->padding;
+  }
+  for (const MemoryDim& known : buffer.dims) {
+    if (known.stride == dim.stride && known.per_stick == dim.per_stick && view.base == buffer.base) {
+      padding.tail = known.tail;
+    }
+  }
+  return padding;
 }
 
 int64_t written_extent(const MemoryShape& view, const MemoryDim& dim, const MemoryShape& buffer) {
-  return seen_from(view, dim, buffer, &MemoryDim::written);
+  const MemoryDim* known = seen_by(dim, buffer, &MemoryDim::written);
+  return known == nullptr ? kNoPadding : begin_in(view, buffer, *known, known->written);
 }
 
 bool in_gap(const MemoryShape& buffer, int64_t address) {

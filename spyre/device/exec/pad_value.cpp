@@ -38,6 +38,9 @@ PadValue join(const PadValue& a, const PadValue& b) {
 }
 
 PadValue pointwise_padding(const ProgramOp& op, std::span<const PadValue> inputs) {
+  if (op.info->id == OpId::where3 && inputs.front().kind == PadValue::Kind::kKnown) {
+    return inputs[inputs.front().value != 0 ? 1 : 2];  // what is not chosen may be anything
+  }
   const PointwiseRow row = pointwise_row(op);
   for (const PadValue& input : inputs) {
     if (input.kind == PadValue::Kind::kUndefined) {

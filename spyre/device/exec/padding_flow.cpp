@@ -8,7 +8,7 @@ namespace spyre::exec {
 namespace {
 
 bool is_padded(const BoundOp& bound, const PaddedInput& input, int dim) {
-  return input.logical[dim] < bound.limit[dim];
+  return input[dim].begin < bound.limit[dim];
 }
 
 /// The mask that covers the coordinates of a dim from `from` on, if there is one.
@@ -46,23 +46,51 @@ std::optional<OpId> folding_row(const BoundOp& bound) {
 
 std::string describe(const BoundOp& bound, int dim, const PaddedInput& input) {
   return fmt::format("'{}' is data up to {}, the op runs to {}; beyond there are {}",
-                     bound.op->dims[dim].label, input.logical[dim], bound.limit[dim],
-                     to_string(input.padding));
+                     bound.op->dims[dim].label, input[dim].begin, bound.limit[dim],
+                     to_string(input[dim].value));
 }
 
-/// What an input contributes where the result's padding is computed.
-PadValue contribution(const BoundOp& bound, const PaddedInput& input, const std::vector<int64_t>& result) {
-  for (int d = 0; d < bound.dims(); ++d) {
-    if (result[d] < bound.limit[d]) {
-      if (const Mask* mask = mask_from(bound, d, result[d])) {
-        return {.value = mask->value};
-      }
-      if (is_padded(bound, input, d)) {
-        return input.padding;
-      }
-    }
+/// What an input contributes where the result's padding along a dim, from `begin` on, is computed.
+PadValue contribution(const BoundOp& bound, const PaddedInput& input, int dim, int64_t begin) {
+  if (const Mask* mask = mask_from(bound, dim, begin)) {
+    return {.value = mask->value};
   }
-  return {.kind = PadValue::Kind::kVaries};  // data
+  if (is_padded(bound, input, dim)) {
+    return input[dim].value;
+  }
+  if (input[dim].fill && input[dim].fill->step == 0) {
+    return {.value = static_cast<float>(input[dim].fill->start)};
+  }
+  if (input[dim].tail.begin <= begin) {
+    return {.value = input[dim].tail.value};
+  }
+  return {.kind = PadValue::Kind::kVaries};
+}
+
+/// From where on the data of a result is one number: what a pointwise op makes of constants, and copies of that.
+Tail tail_of_result(const BoundOp& bound, const std::vector<PaddedInput>& inputs, int dim) {
+  const OpFamily family = bound.op->info->family;
+  if (family == OpFamily::kCopy || family == OpFamily::kShuffle) {
+    return inputs.front()[dim].tail;
+  }
+  const auto is_constant = [&](const PaddedInput& input) { return input[dim].fill.has_value(); };
+  if (family != OpFamily::kPointwise || !std::ranges::all_of(inputs, is_constant)) {
+    return {};
+  }
+  Tail tail;
+  for (int64_t at = bound.limit[dim] - 1; at >= 0; --at) {
+    std::vector<PadValue> values;
+    for (const PaddedInput& input : inputs) {
+      const Fill& fill = *input[dim].fill;
+      values.push_back({.value = static_cast<float>(fill.start + fill.step * static_cast<double>(at))});
+    }
+    const PadValue value = pointwise_padding(*bound.op, values);
+    if (value.kind != PadValue::Kind::kKnown || (tail.begin != kNoPadding && value.value != tail.value)) {
+      break;
+    }
+    tail = {.begin = at, .value = value.value};
+  }
+  return tail;
 }
 
 PadValue product(const std::vector<PadValue>& factors) {
@@ -117,12 +145,12 @@ std::vector<PaddingLeak> padding_leaks(const BoundOp& bound, const std::vector<P
     for (int i = 0; i < static_cast<int>(inputs.size()); ++i) {
       const PaddedInput& input = inputs[i];
       const bool padded = is_padded(bound, input, d);
-      factors.push_back(padded ? input.padding : PadValue{.kind = PadValue::Kind::kVaries});
-      const Mask* mask = mask_from(bound, d, std::min(input.logical[d], bound.limit[d] - 1));
+      factors.push_back(padded ? input[d].value : PadValue{.kind = PadValue::Kind::kVaries});
+      const Mask* mask = mask_from(bound, d, std::min(input[d].begin, bound.limit[d] - 1));
       if (!row || (!padded && mask == nullptr)) {
         continue;
       }
-      if (mask == nullptr && !reduces_to_nothing(*row, input.padding)) {
+      if (mask == nullptr && !reduces_to_nothing(*row, input[d].value)) {
         leaks.push_back({i, describe(bound, d, input)});
       } else if (mask != nullptr && !reduces_to_nothing(*row, {.value = mask->value})) {
         leaks.push_back({i, fmt::format("'{}' is masked with {}, which is not neutral",
@@ -139,29 +167,27 @@ std::vector<PaddingLeak> padding_leaks(const BoundOp& bound, const std::vector<P
 }
 
 PaddedInput padding_of_result(const BoundOp& bound, const std::vector<PaddedInput>& inputs) {
-  PaddedInput result{.logical = std::vector<int64_t>(bound.dims(), kNoPadding)};
-  bool any = false;
+  PaddedInput result(bound.dims());
   for (int d = 0; d < bound.dims(); ++d) {
+    Padding& padding = result[d];
     for (const PaddedInput& input : inputs) {
       if (is_padded(bound, input, d) && bound.output().present(d)) {
-        result.logical[d] = std::min(result.logical[d], input.logical[d]);
-        any = true;
+        padding.begin = std::min(padding.begin, input[d].begin);
       }
     }
-  }
-  if (any) {
-    std::vector<PadValue> values;
-    for (const PaddedInput& input : inputs) {
-      values.push_back(contribution(bound, input, result.logical));
+    if (padding.begin != kNoPadding) {
+      std::vector<PadValue> values;
+      for (const PaddedInput& input : inputs) {
+        values.push_back(contribution(bound, input, d, padding.begin));
+      }
+      padding.value = value_of_result(bound, values);
     }
-    result.padding = value_of_result(bound, values);
-  }
-  for (int d = 0; d < bound.dims(); ++d) {
+    padding.tail = tail_of_result(bound, inputs, d);
     // A launch with less than the largest extent leaves the rest of its last stick as it was.
     const TensorDim* dim = bound.output().find(d);
     if (dim != nullptr && dim->scale > 0 && dim->per_stick > 1 && bound.limit[d] < bound.extents.total[d]) {
-      result.logical[d] = std::min(result.logical[d], bound.limit[d]);
-      result.padding = {.kind = PadValue::Kind::kUndefined};
+      padding = {.begin = std::min(padding.begin, bound.limit[d]),
+                 .value = {.kind = PadValue::Kind::kUndefined}};  // and no tail
     }
   }
   return result;

@@ -11,12 +11,8 @@
 /// is data, and what the padding of its result holds.
 namespace spyre::exec {
 
-/// Where the padding of a tensor begins, by dim of the op, and what it holds. `kNoPadding` where there is
-/// none.
-struct PaddedInput {
-  std::vector<int64_t> logical;
-  PadValue padding;
-};
+/// The padding of a tensor, by dim of the op.
+using PaddedInput = std::vector<Padding>;
 
 /// Input `input` lets values beyond its logical extent into the result.
 struct PaddingLeak {

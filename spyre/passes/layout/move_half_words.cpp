@@ -56,13 +56,18 @@ const Loop* walks_neighbours(const DeviceNode& node, const Expr& index) {
 
 class Halver {
  public:
-  // `single` are buffers with one word to a stick: its halves are a row of their own.
-  Halver(DeviceGraph& graph, std::set<BufferId> single) : graph_(graph), single_(std::move(single)) {}
+  // `moved` are the buffers in half-words, `single` those with one word to a stick: its halves are a row of their own.
+  Halver(DeviceGraph& graph, std::set<BufferId> moved, std::set<BufferId> single)
+      : graph_(graph), moved_(std::move(moved)), single_(std::move(single)) {}
 
   void run() {
     std::vector<DeviceNode> nodes = std::move(graph_.nodes);
     graph_.nodes.clear();
     for (DeviceNode& node : nodes) {
+      if (!moved_.contains(node.op.output.buffer)) {
+        graph_.nodes.push_back(node);
+        continue;
+      }
       node.op.output.buffer = collected(node.op.output.buffer);
       rewrite(node);
     }
@@ -252,7 +257,7 @@ class Halver {
   }
 
   DeviceGraph& graph_;
-  std::set<BufferId> single_;
+  std::set<BufferId> moved_, single_;
   std::map<BufferId, BufferId> collected_;  // by result
 };
 
@@ -280,14 +285,14 @@ Result<DeviceLayout> word_layout(const Buffer& buffer) {
 }
 
 std::optional<DeviceGraph> in_half_words(const DeviceGraph& graph) {
-  const auto moves = [&](const DeviceNode& node) { return is_move(graph, node); };
-  if (graph.nodes.empty() || !std::all_of(graph.nodes.begin(), graph.nodes.end(), moves)) return std::nullopt;
-  std::set<BufferId> moved;
+  std::set<BufferId> moved, others;
   for (const DeviceNode& node : graph.nodes) {
-    const DeviceOp& op = node.op;
-    moved.insert(op.output.buffer);
-    moved.insert(op.inputs[0].buffer);
+    std::set<BufferId>& touched = is_move(graph, node) ? moved : others;
+    touched.insert(node.op.output.buffer);
+    for (const Access& input : node.op.inputs) touched.insert(input.buffer);
   }
+  const auto is_moved = [&](BufferId id) { return moved.contains(id); };
+  if (moved.empty() || std::any_of(others.begin(), others.end(), is_moved)) return std::nullopt;
   DeviceGraph half_words = graph;
   std::map<BufferId, DeviceLayout> arguments;
   std::set<BufferId> single;
@@ -315,7 +320,7 @@ std::optional<DeviceGraph> in_half_words(const DeviceGraph& graph) {
       if (moved.contains(access.buffer)) return std::nullopt;
     }
   }
-  Halver(half_words, std::move(single)).run();
+  Halver(half_words, std::move(moved), std::move(single)).run();
   for (const auto& [id, layout] : arguments) name_twice(half_words, graph, id, layout);
   return half_words;
 }

@@ -13,8 +13,8 @@
 ///     y[c, r] = x[r, c]          s[q, r] = x[r, q];  t[r, h, c] = s[c, h, r];  y[c, q] = t[q, c]
 namespace spyre {
 
-/// The graph in half-words, where it does nothing but copy 32-bit values and every layout that it is given has its stick
-/// along neighbours; none otherwise. Arguments keep their names and layouts, and get a second name for their half-words;
+/// The graph with its copies of 32-bit values in half-words, where it does nothing else with those values (indices may be
+/// computed beside them) and every layout that it is given has its stick along neighbours; none otherwise. Arguments keep their names and layouts, and get a second name for their half-words;
 /// results have the layout of `word_layout`. Needs select-ops.
 std::optional<DeviceGraph> in_half_words(const DeviceGraph& graph);
 
