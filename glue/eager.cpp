@@ -161,11 +161,6 @@ class EagerOperator final : public c10::OperatorKernel {
         continue;
       }
       if (!plan->refusal.empty()) {
-        if (std::optional<at::Tensor> result = by_element(*row_.form, arguments)) {
-          torch::jit::drop(stack, count);
-          stack->emplace_back(std::move(*result));
-          return;
-        }
         if (!plan->wrong_arguments && run_refused_in_steps(*row_.form, op, stack)) {
           return;
         }

@@ -12,6 +12,9 @@
 /// but copies can see 32-bit values as pairs of them (ADR 0025).
 ///
 ///     x.t() + y         c = x.t(), copied in 16-bit halves         c + y
+///
+/// The layout search moves 32-bit values inside a graph by now (ADR 0049, 0051); what still comes here are results whose
+/// sticks would run along columns, and graphs whose operands no path of copies brings together (ADR 0051 lists them).
 namespace spyre::glue {
 
 /// How a copy lies: as a fresh tensor of the same size does, or as one without its dimensions of one element, where

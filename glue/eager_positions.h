@@ -19,8 +19,4 @@ bool positions_fit(const forms::FormRow& form, Arguments args);
 /// the positions selected. None for other calls.
 std::optional<at::Tensor> index_by_mask(const forms::FormRow& form, Arguments args);
 
-/// x[:, i] and x[:, i] = v where all other dimensions of x are 1, so that there are no rows to move: as `gather` and
-/// `scatter`, which choose elements. None for other calls.
-std::optional<at::Tensor> by_element(const forms::FormRow& form, Arguments args);
-
 }  // namespace spyre::glue

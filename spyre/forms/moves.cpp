@@ -257,10 +257,16 @@ struct OneIndex {
             .size = {element_count(positions)},
             .stride = {1}};
   }
-  /// All of them in one row, from the start of x, which is one row, too.
+  /// Whether the dimension holds all elements of x, so that there are no rows to move. `row`: what x is then, as far as
+  /// shapes go.
+  bool is_along_all(const TensorView& x) const { return element_count(x) == x.size[dim]; }
+  TensorView row(const TensorView& x) const {
+    return {.buffer = x.buffer, .dtype = x.dtype, .size = {x.size[dim]}, .stride = {1}};
+  }
+  /// All positions in one row, from the start of x.
   TensorView in_one_row(Builder& builder, const TensorView& x) const {
     const Element given = positions;
-    const Element wrapped = where(given < 0.0, given + static_cast<double>(x.size[0]), given);
+    const Element wrapped = where(given < 0.0, given + static_cast<double>(x.size[dim]), given);
     return reshape(builder, compute(builder, wrapped), {element_count(positions)});
   }
 
@@ -410,11 +416,7 @@ Status index(Builder& builder, Arguments args, std::string_view /*op*/) {
   SPYRE_TRY(arithmetic_type(x.dtype));
   SPYRE_ASSIGN_OR_RETURN(const std::vector<OneIndex> indices, indices_of(x, args[1]));
   const OneIndex& index = indices[0];
-  TensorView row = x;  // as far as its shape goes: nothing is read of it
-  row.size = {x.size[index.dim]};
-  row.stride = {1};
-  const bool no_rows = element_count(x) == row.size[0] && can_gather(row, 0, index.flat());
-  if (indices.size() > 1 || no_rows) {
+  if (indices.size() > 1 || (index.is_along_all(x) && can_gather(index.row(x), 0, index.flat()))) {
     return index_by_number(builder, x, indices);
   }
   NodeBuilder node = builder.node(builder.result(), builder.result().size);
@@ -451,15 +453,16 @@ Status index_put(Builder& builder, Arguments args, std::string_view op) {
   if (type_of(builder, args[2]) != x.dtype || !expands_to(size_of(args[2]), index.selected(x))) {
     return refuse("values that are not those of the indexed part");
   }
-  if (x.size.size() == 1 && can_scatter(x, 0, index.flat())) {
+  if (index.is_along_all(x) && is_contiguous(builder.result()) &&
+      can_scatter(index.row(x), 0, index.flat())) {
     const TensorView places = index.in_one_row(builder, x);
     Argument values = args[2];
     if (!is_number(values)) {
-      const TensorView each = expand(builder, tensor(values), index.positions.size);
-      values = reshape(builder, each, places.size);
+      values = reshape(builder, expand(builder, tensor(values), index.selected(x)), places.size);
     }
-    const std::vector<Argument> arguments = {x, kFirstDimension, places, values};
-    builder.apply(&scatter, Arguments(arguments), "", {builder.result()});
+    const std::vector<int64_t> row = {x.size[index.dim]};
+    const std::array<Argument, 4> arguments = {reshape(builder, x, row), kFirstDimension, places, values};
+    builder.apply(&scatter, Arguments(arguments), "", {reshape(builder, builder.result(), row)});
     return Status();
   }
   start_from(builder, x);
