@@ -301,7 +301,9 @@ void Checker::check_found(const BoundOp& bound, int tensor, int core, const Stic
       report(Rule::kLayout, bound, tensor, core, hull,
              "steps through the buffer in another way than its writer", who);
     }
-    if (record.format != t.format && bound.op->info->family != OpFamily::kCopy) {
+    const OpFamily family = bound.op->info->family;
+    const bool moves_bits = family == OpFamily::kCopy || family == OpFamily::kShuffle;
+    if (record.format != t.format && !moves_bits) {
       report(Rule::kFormat, bound, tensor, core, hull,
              fmt::format("reads {} as {}", to_string(record.format), to_string(t.format)), who);
     }
