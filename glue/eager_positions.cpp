@@ -47,7 +47,8 @@ bool positions_fit(const forms::FormRow& form, Arguments args) {
                             form.form == &forms::gather || form.form == &forms::scatter ||
                             form.form == &forms::scatter_add || form.form == &forms::index_add;
   if (takes_places) {
-    return inside(args[2].toTensor(), 0, args[0].toTensor().size(args[1].toInt()));
+    const at::Tensor& x = args[0].toTensor();
+    return inside(args[2].toTensor(), 0, x.dim() == 0 ? 1 : x.size(args[1].toInt()));
   }
   return form.form != &forms::embedding || inside(args[1].toTensor(), 0, args[0].toTensor().size(0));
 }

@@ -46,10 +46,12 @@ const std::vector<Pass>& table() {
   static const auto& rows = *new std::vector<Pass>{
       {.name = "unflatten-products",
        .summary = "which axes matrix products have, where the program merged some",
-       .too_late_after = {kLoops},
+       // A product that is a part of another buffer can have no axes that this one has not.
+       .too_late_after = {kPartsPlaced, kLoops},
        .run = changed<Graph, unflatten_products>},
       {.name = "place-parts",
        .summary = "which buffers are parts of others from the start, because they are copied there",
+       .gives = {kPartsPlaced},
        .too_late_after = {kLoops},
        .run = changed<Graph, place_parts>},
       {.name = "expand-calls",

@@ -48,6 +48,8 @@ const std::string& name_of(const AnyGraph& graph) {
 
 std::string_view to_string(Fact fact) {
   switch (fact) {
+    case Fact::kPartsPlaced:
+      return "what is copied into a part of a buffer is that part";
     case Fact::kLoops:
       return "every node is a loop nest";
     case Fact::kDeviceOps:

@@ -17,6 +17,7 @@ namespace spyre {
 /// What passes establish and later ones rely on. The order of the pipeline follows from it: a pass may run where all that
 /// it needs stands, and nothing stands yet for which it comes too late.
 enum class Fact : uint8_t {
+  kPartsPlaced,   ///< what is copied into a part of a buffer is that part
   kLoops,         ///< every node is a loop nest, no call is left
   kDeviceOps,     ///< every node is one operation of the card
   kWholeSums,     ///< what a product sums over ends with a stick

@@ -364,7 +364,7 @@ def test_an_index_that_does_not_exist_is_pytorchs_error():
         for call in calls:
             with pytest.raises(RuntimeError, match="index 4 is out of bounds for dimension"):
                 call()
-        with pytest.raises(RuntimeError, match="Class values must be smaller than num_classes"):
+        with pytest.raises(RuntimeError, match="Class values must be smaller than num_classes."):
             f.one_hot(index, 4)
 
 
