@@ -181,8 +181,9 @@ Value NodeBuilder::as(Value value, HostType wanted) {
   return append(std::move(cast));
 }
 
-Expr NodeBuilder::indirect(Value value) {
-  return Expr::indirect(fmt::format("v{}", value.at));
+Expr NodeBuilder::indirect(Value value, int64_t extent) {
+  const Value checked = op(BodyOp::checked_index, {value}, {{"size", static_cast<double>(extent)}});
+  return Expr::indirect(fmt::format("v{}", checked.at));
 }
 
 void NodeBuilder::store(Value value) {

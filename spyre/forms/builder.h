@@ -121,8 +121,9 @@ class NodeBuilder {
   /// The value as another dtype; itself if it is one already.
   Value as(Value value, HostType dtype);
   HostType dtype(Value value) const { return node_.body[static_cast<size_t>(value.at)].dtype; }
-  /// A position that an index tensor holds; for a coordinate of `load`.
-  static Expr indirect(Value value);
+  /// A position that an index tensor holds, of `extent` that exist; for a coordinate of `load` and `store`. A run with
+  /// another one faults, also where the tensor is a part of a buffer that has more.
+  Expr indirect(Value value, int64_t extent);
 
   /// Ends the node: at the current point of the output loops, or at the position given.
   void store(Value value);

@@ -235,7 +235,7 @@ Status index_select(Builder& builder, Arguments args, std::string_view /*op*/) {
   const Value row = node.load(index, {node.loop(dim)});
   std::vector<Expr> position;
   for (size_t d = 0; d < node.output_loops(); ++d) {
-    position.push_back(d == dim ? NodeBuilder::indirect(row) : node.loop(d));
+    position.push_back(d == dim ? node.indirect(row, table.size[dim]) : node.loop(d));
   }
   node.store(node.load(table, position));
   return Status();
@@ -279,18 +279,19 @@ struct OneIndex {
   }
 
   /// Where in x the current point of loops over `selected` lies.
-  std::vector<Expr> place(NodeBuilder& node, Value position) const {
+  std::vector<Expr> place(NodeBuilder& node, const TensorView& x, Value position) const {
+    const Expr indexed = node.indirect(position, x.size[dim]);
     std::vector<Expr> place;
     for (size_t d = 0; d < node.output_loops(); ++d) {
       if (d == dim) {
-        place.push_back(NodeBuilder::indirect(position));
+        place.push_back(indexed);
       }
       if (d < dim || d >= dim + rank()) {
         place.push_back(node.loop(d));
       }
     }
     if (dim == node.output_loops()) {
-      place.push_back(NodeBuilder::indirect(position));
+      place.push_back(indexed);
     }
     return place;
   }
@@ -390,7 +391,7 @@ Status index_by_number(Builder& builder, const TensorView& given, const std::vec
     const TensorView found = turn ? builder.local(index.selected(rows), x.dtype) : result;
     NodeBuilder node = builder.node(found, found.size);
     const Value position = index.load(node);
-    node.store(node.load(rows, index.place(node, position)));
+    node.store(node.load(rows, index.place(node, rows, position)));
     if (turn) {
       std::vector<size_t> back(found.size.size());
       for (size_t d = 0; d < back.size(); ++d) {
@@ -421,7 +422,7 @@ Status index(Builder& builder, Arguments args, std::string_view /*op*/) {
   }
   NodeBuilder node = builder.node(builder.result(), builder.result().size);
   const Value position = index.load_wrapped(node, x.size[index.dim]);
-  node.store(node.load(x, index.place(node, position)));
+  node.store(node.load(x, index.place(node, x, position)));
   return Status();
 }
 
@@ -436,7 +437,7 @@ Status index_copy(Builder& builder, Arguments args, std::string_view /*op*/) {
   start_from(builder, x);
   NodeBuilder node = builder.node(builder.result(), source.size);
   const Value position = index.load(node);
-  node.store(node.load(source), index.place(node, position));
+  node.store(node.load(source), index.place(node, x, position));
   return Status();
 }
 
@@ -468,7 +469,7 @@ Status index_put(Builder& builder, Arguments args, std::string_view op) {
   start_from(builder, x);
   NodeBuilder node = builder.node(builder.result(), index.selected(x));
   const Value position = index.load_wrapped(node, x.size[index.dim]);
-  node.store(operand(node, args[2], x.dtype), index.place(node, position));
+  node.store(operand(node, args[2], x.dtype), index.place(node, x, position));
   return Status();
 }
 
@@ -478,7 +479,7 @@ Status embedding(Builder& builder, Arguments args, std::string_view /*op*/) {
   NodeBuilder node = builder.node(builder.result(), builder.result().size);
   const size_t rank = index.size.size();
   const Value row = node.load(index, node.loops(0, rank));
-  node.store(node.load(table, {NodeBuilder::indirect(row), node.loop(rank)}));
+  node.store(node.load(table, {node.indirect(row, table.size[0]), node.loop(rank)}));
   return Status();
 }
 

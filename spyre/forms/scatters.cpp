@@ -235,7 +235,7 @@ void rows_at(Builder& builder, const TensorView& target, const TensorView& x, si
              const TensorView& places) {
   NodeBuilder node = builder.node(target, x.size);
   std::vector<Expr> position = node.loops(0, x.size.size());
-  position[dim] = NodeBuilder::indirect(node.load(places, {node.loop(dim)}));
+  position[dim] = node.indirect(node.load(places, {node.loop(dim)}), x.size[dim]);
   node.store(node.load(x, position));
 }
 

@@ -98,6 +98,29 @@ def test_a_table_that_is_a_part_of_another(compiled):
             function(part, 0, torch.tensor(index).to("spyre")).cpu()
 
 
+ROWS_OF_A_PART = {
+    "index_select": lambda t, i: torch.index_select(t[:ROWS], 0, i) + 1,
+    "embedding": lambda t, i: F.embedding(i, t[:ROWS]) + 1,
+    "index": lambda t, i: t[:ROWS][i] + 1,
+    "in the middle": lambda t, i: torch.index_select(t[ROWS : 2 * ROWS], 0, i) + 1,
+    "of a computed one": lambda t, i: torch.index_select((t * 2)[:ROWS], 0, i),
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize("name", ROWS_OF_A_PART)
+def test_a_part_that_the_program_takes(name, compiled):
+    whole = torch.randn(3 * ROWS, 64, dtype=torch.float16).to("spyre")
+    meaning = ROWS_OF_A_PART[name]
+    function = torch.compile(meaning) if compiled else meaning
+    good = torch.tensor([0, 9])
+    found = function(whole, good.to("spyre")).cpu()
+    torch.testing.assert_close(found, meaning(whole.cpu(), good), rtol=2e-3, atol=2e-3)
+    torch_spyre._C._reset_device(0)
+    with pytest.raises((RuntimeError, IndexError)):
+        function(whole, torch.tensor([0, ROWS]).to("spyre")).cpu()
+
+
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 def test_classes_to_ignore_are_ignored(compiled):
     x, target = torch.randn(6, 20, dtype=torch.float16), torch.tensor([1, -100, 19, 0, -100, 5])
