@@ -207,7 +207,7 @@ class EagerOperator final : public c10::OperatorKernel {
   }
 
   /// A plan that runs on copies of operands, where that is what it takes: a 32-bit tensor that is transposed beside
-  /// others, say, which only a kernel of copies can turn.
+  /// others, say, which only a kernel of copies can restickify.
   std::optional<EagerPlan> plan_on_copies(const c10::FunctionSchema& schema, const std::string& name,
                                           const EagerCall& call, const std::vector<ResultSpec>& specs) const {
     for (const CopyForm form : {CopyForm::kPlain, CopyForm::kSqueezed}) {
@@ -255,9 +255,9 @@ class EagerOperator final : public c10::OperatorKernel {
       name += "." + op.schema().overload_name();
     }
     EagerPlan plan = plan_call(row_, name, call, specs, /*may_copy=*/true);
-    if (!plan.refusal.empty() || makes_unturnable(plan)) {
+    if (!plan.refusal.empty() || makes_what_cannot_be_restickified(plan)) {
       std::optional<EagerPlan> on_copies = plan_on_copies(op.schema(), name, call, specs);
-      if (on_copies && (!plan.refusal.empty() || !makes_unturnable(*on_copies))) {
+      if (on_copies && (!plan.refusal.empty() || !makes_what_cannot_be_restickified(*on_copies))) {
         plan = std::move(*on_copies);
       }
     }
@@ -374,7 +374,7 @@ bool copy_by_rows(const at::Tensor& from, const at::Tensor& to) {
          copies_into(ordered.as_strided(from.sizes(), from.strides(), from.storage_offset()), to);
 }
 
-/// Rows that the view joins, and that a turn has to find joined: they are, in a copy of the view in its own order.
+/// Rows that the view joins, and that a restickify has to find joined: they are, in a copy of the view in its own order.
 bool copy_by_view(const at::Tensor& from, const at::Tensor& to) {
   const std::vector<int64_t> order = memory_order(from);
   std::vector<int64_t> back(order.size());

@@ -7,14 +7,13 @@
 #include <span>
 #include <vector>
 
-/// Copies of an eager operator's operands, made by kernels of their own before its kernel runs. A 32-bit tensor that is
-/// transposed beside arithmetic has no program: the card turns sticks of 16-bit values only, and only a graph of nothing
-/// but copies can see 32-bit values as pairs of them (ADR 0025).
+/// Copies of an eager operator's operands, made by kernels of their own before its kernel runs.
 ///
-///     x.t() + y         c = x.t(), copied in 16-bit halves         c + y
+///     x.gather(0, i)     x a view over rows that do not fill their sticks         c = x, copied        c.gather(0, i)
 ///
-/// The layout search moves 32-bit values inside a graph by now (ADR 0049, 0051); what still comes here are results whose
-/// sticks would run along columns, and graphs whose operands no path of copies brings together (ADR 0051 lists them).
+/// Most calls are one graph, in which the layout search moves values (ADR 0049, 0051). What comes here are results whose
+/// sticks would run along columns, and operands that no path of copies inside one graph brings together; ADR 0051 lists
+/// them.
 namespace spyre::glue {
 
 /// How a copy lies: as a fresh tensor of the same size does, or as one without its dimensions of one element, where

@@ -74,7 +74,7 @@ TEST(Passes, AGraphThatIsNotReadyIsRefused) {
 // Text carries all that passes decide: each pass alone, on text, does what it does in the pipeline.
 TEST(Passes, EachRunsAloneOnTheTextThatTheOnesBeforeItLeft) {
   const CompileOptions options{.cores = 4};
-  for (const char* name : {"softmax", "attention_small", "halves_and_floats", "masked_floats"}) {
+  for (const char* name : {"softmax", "attention_small", "fp16_and_floats", "masked_floats"}) {
     const auto path = std::filesystem::path(SPYRE_GRAPH_CORPUS) / (std::string(name) + ".ir");
     const std::string text = read_text(path).value();
     std::vector<std::pair<std::string, std::string>> shown;

@@ -98,11 +98,11 @@ std::optional<std::vector<DeviceNode>> by_slice(DeviceGraph& graph, const Device
   if (!lies.ok()) return std::nullopt;
   slice.layout = lies.value();
   const Access own{graph.add_buffer(std::move(slice)), index};
-  DeviceNode copy = part, turn = part;
+  DeviceNode copy = part, restickify = part;
   copy.name += "_slice";
   copy.op = {.inputs = op.inputs, .output = own};
-  turn.op.inputs = {own};
-  if (divides(graph, copy, cores) && divides(graph, turn, cores)) return std::vector{copy, turn};
+  restickify.op.inputs = {own};
+  if (divides(graph, copy, cores) && divides(graph, restickify, cores)) return std::vector{copy, restickify};
   graph.buffers.pop_back();
   return std::nullopt;
 }

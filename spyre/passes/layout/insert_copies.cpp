@@ -75,7 +75,7 @@ class CopyInserter {
 
   BufferId add_copy(BufferId from, const DeviceLayout& layout) {
     const Buffer& source = graph_.buffers[static_cast<size_t>(from)];
-    Buffer copy{.name = source.name + "_turned",
+    Buffer copy{.name = source.name + "_restickified",
                 .dtype = source.dtype,
                 .size = source.size,
                 .stride = source.stride,

@@ -11,7 +11,7 @@
 namespace spyre {
 namespace {
 
-int64_t halves_in_stick() {
+int64_t fp16_in_stick() {
   return elems_per_stick(DataFormat::SEN169_FP16);
 }
 
@@ -71,7 +71,7 @@ void note_short_rows(const Expr& index, const std::vector<Axis>& axes, std::set<
     const int64_t step = term.coefficient;
     const bool inside = term.kind == AtomKind::kSymbol && step > row.stride && step < row.size * row.stride;
     if (inside && row.size * row.stride % step == 0 && step % row.stride == 0 &&
-        step / row.stride % halves_in_stick() != 0)
+        step / row.stride % fp16_in_stick() != 0)
       cuts.insert(step);
   }
 }
@@ -197,12 +197,12 @@ Status offer(const std::vector<Axis>& axes, DataFormat format, const std::vector
 int64_t walkable_extent(const DeviceGraph& graph, BufferId id, size_t dim) {
   const Buffer& buffer = graph.buffers[static_cast<size_t>(id)];
   const int64_t size = buffer.size[dim], stride = buffer.stride[dim];
-  if (!graph.is_local(id) || size % halves_in_stick() == 0 || stride <= 0) return size;
+  if (!graph.is_local(id) || size % fp16_in_stick() == 0 || stride <= 0) return size;
   int64_t next = buffer.storage;
   for (size_t d = 0; d < buffer.size.size(); ++d) {
     if (buffer.size[d] > 1 && buffer.stride[d] > stride) next = std::min(next, buffer.stride[d]);
   }
-  const int64_t whole = round_up(size, halves_in_stick());
+  const int64_t whole = round_up(size, fp16_in_stick());
   return next == whole * stride ? whole : size;
 }
 
@@ -211,7 +211,7 @@ LaneMoves useful_moves(const DeviceGraph& graph) {
           .words = std::any_of(graph.buffers.begin(), graph.buffers.end(), [](const Buffer& buffer) {
             const DataFormat format =
                 buffer.layout ? buffer.layout->device_dtype : info_of(buffer.dtype).device_format;
-            return elems_per_stick(format) < halves_in_stick();
+            return elems_per_stick(format) < fp16_in_stick();
           })};
 }
 
@@ -224,9 +224,9 @@ DeviceLayout with_lane_dimension(const DeviceLayout& layout) {
 }
 
 std::optional<DeviceLayout> with_interleaved_rows(const DeviceLayout& layout, int64_t stride) {
-  const bool turned =
+  const bool restickified =
       layout.element_arrangement == ElementArrangement::STANDARD && layout.stride_map.back() != stride;
-  if (!turned) return std::nullopt;
+  if (!restickified) return std::nullopt;
   for (size_t d = 0; d + 1 < layout.device_size.size(); ++d) {
     const int64_t size = layout.device_size[d];
     if (layout.stride_map[d] != stride || size % 64 != 0) continue;

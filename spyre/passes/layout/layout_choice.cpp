@@ -25,7 +25,7 @@ constexpr int64_t kLastResort = int64_t{1} << 48;
 
 // Whether sticks of 32-bit elements run along another dimension than the innermost one. The card restickifies 16-bit
 // elements only: who reads such a result beside another tensor has to permute its lanes first (permute_lanes.h).
-bool cannot_be_turned(const Buffer& buffer, const DeviceLayout& layout) {
+bool cannot_be_restickified(const Buffer& buffer, const DeviceLayout& layout) {
   if (elems_per_stick(layout.device_dtype) >= elems_per_stick(DataFormat::SEN169_FP16)) return false;
   for (size_t d = 0; d < buffer.size.size(); ++d) {
     const bool inner =
@@ -122,7 +122,7 @@ class NodeTable {
   }
 
   // The left operand of a product that sums part of a stick has zeros behind what it sums
-  // (pad_contractions.h); a copy that turns sticks would leave there what was there before.
+  // (pad_contractions.h); a restickify would leave there what was there before.
   bool zeros_must_stay(size_t operand) const { return zeros_behind_left_ && operand == op_.indices.size(); }
 
   bool fits(int out, size_t i, int as) {
@@ -279,8 +279,8 @@ class BeamSearch {
       if (states.size() > options_.beam_width) states.resize(options_.beam_width);
     }
     const State& best = states.front();
-    if (best.cost >= kLastResort && !reads_unturnable()) {
-      if (const DeviceNode* copy = copy_that_cannot_be_turned(best)) return unturnable(*copy);
+    if (best.cost >= kLastResort && !reads_what_cannot_be_restickified()) {
+      if (const DeviceNode* copy = copy_that_cannot_be_restickified(best)) return not_restickified(*copy);
     }
     return choice_of(best);
   }
@@ -329,7 +329,7 @@ class BeamSearch {
       extended.cost += bytes_of(chosen);
     }
     const Buffer& made = graph_.buffers[static_cast<size_t>(output)];
-    if (!out_exists && graph_.is_result(output) && cannot_be_turned(made, chosen))
+    if (!out_exists && graph_.is_result(output) && cannot_be_restickified(made, chosen))
       extended.cost += kLastResort;
     read_operands(state, extended, node, table, out, {}, next);
   }
@@ -400,30 +400,31 @@ class BeamSearch {
   }
 
   // What is read in such a layout may be made in one, too.
-  bool reads_unturnable() const {
+  bool reads_what_cannot_be_restickified() const {
     return std::any_of(graph_.buffers.begin(), graph_.buffers.end(), [](const Buffer& buffer) {
-      return buffer.is_input && buffer.layout && cannot_be_turned(buffer, *buffer.layout);
+      return buffer.is_input && buffer.layout && cannot_be_restickified(buffer, *buffer.layout);
     });
   }
 
   // The first copy that makes such a result, if any. What is computed in such a layout can only be had in it.
-  const DeviceNode* copy_that_cannot_be_turned(const State& best) const {
+  const DeviceNode* copy_that_cannot_be_restickified(const State& best) const {
     const DeviceNode* found = nullptr;
     for (const Step* step = best.steps.get(); step != nullptr; step = step->before.get()) {
       const DeviceNode& node = graph_.nodes[static_cast<size_t>(step->node)];
       const auto id = static_cast<size_t>(node.op.output.buffer);
       const DeviceLayout& layout = candidates_[id][static_cast<size_t>(step->out)];
-      if (!graph_.is_result(node.op.output.buffer) || !cannot_be_turned(graph_.buffers[id], layout)) continue;
+      if (!graph_.is_result(node.op.output.buffer) || !cannot_be_restickified(graph_.buffers[id], layout))
+        continue;
       if (node.op.op == OpId::identity) found = &node;
     }
     return found;
   }
 
   // A kernel of its own can move what this graph cannot.
-  static Error unturnable(const DeviceNode& copy) {
+  static Error not_restickified(const DeviceNode& copy) {
     Error error = refused(copy);
     error.notes.emplace_back(
-        "its 32-bit result would have sticks that do not run along rows, which nobody can turn");
+        "its 32-bit result would have sticks that do not run along rows, which nobody can restickify");
     return error;
   }
 

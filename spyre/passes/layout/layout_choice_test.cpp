@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
-// Sums and products of square matrices, read as they are or turned, in any order and often twice.
+// Sums and products of square matrices, read as they are or transposed, in any order and often twice.
 DeviceGraph random_graph(std::mt19937& random, int nodes) {
   const std::string type = " : float16[128, 128] stride=[128, 1]\n";
   std::string text = "graph g {\n  input x0" + type + "  input x1" + type;

@@ -22,9 +22,9 @@
 /// Most layouts are one edge apart, and no path is cheaper than its only edge. What takes more is what the card has no
 /// single operation for:
 ///
-///     whole sticks -> one element to a stick     copied to where there is a dimension of 64 for the lanes, then turned
-///     interleaved lanes -> the standard order    turned, rows put in order, turned back (ADR 0018)
-///     32-bit sticks -> along another dimension   half-words turned three times (ADR 0025, 0049)
+///     whole sticks -> one element to a stick     copied to where there is a dimension of 64 for the lanes, then restickified
+///     interleaved lanes -> the standard order    restickified, rows put in order, restickified back (ADR 0018)
+///     32-bit sticks -> along another dimension   half-words restickified three times (ADR 0025, 0049)
 namespace spyre {
 
 /// One edge: where it leads, and for a permutation of lanes the copies it stands for.

@@ -4,7 +4,7 @@
 
 #include "spyre/graph/device_graph.h"
 
-/// Copies element by element, for those that no turn of sticks makes: a token cut out of a row, heads of 32 elements that
+/// Copies element by element, for those that no restickify makes: a token cut out of a row, heads of 32 elements that
 /// share a stick, one element to a stick beside its neighbours. On the way every element is alone in a stick, where any
 /// order is an order of rows:
 ///

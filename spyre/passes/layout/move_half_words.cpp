@@ -19,14 +19,14 @@ bool holds_words(const Buffer& buffer) {
   return format_of(buffer) == DataFormat::IEEE_INT32 || format_of(buffer) == DataFormat::IEEE_FP32;
 }
 
-std::optional<DeviceLayout> layout_in_halves(DeviceLayout layout) {
+std::optional<DeviceLayout> layout_in_half_words(DeviceLayout layout) {
   const bool single = layout.stride_map.back() < 0;
   if (layout.element_arrangement != ElementArrangement::STANDARD) return std::nullopt;
   if (!single && layout.stride_map.back() != 1) return std::nullopt;
   for (int64_t& stride : layout.stride_map) stride = stride > 0 ? 2 * stride : stride;
   layout.stride_map.back() = 1;
   layout.device_size.back() = elems_per_stick(DataFormat::SEN169_FP16);
-  // One word to a stick: two halves are a row of one tile.
+  // One word to a stick: two half-words are a row of one tile.
   for (size_t d = 0; single && d + 1 < layout.device_size.size(); ++d) {
     if (layout.device_size[d] != 1 || layout.stride_map[d] >= 0) continue;
     layout.stride_map[d] = layout.device_size.back();
@@ -36,7 +36,7 @@ std::optional<DeviceLayout> layout_in_halves(DeviceLayout layout) {
   return layout;
 }
 
-// Copies of one buffer into another; constants other than zero have no halves that are numbers.
+// Copies of one buffer into another; constants other than zero have no half-words that are numbers.
 bool is_move(const DeviceGraph& graph, const DeviceNode& node) {
   const DeviceOp& op = node.op;
   if (op.op != OpId::identity || op.inputs.size() != 1) return false;
@@ -56,7 +56,7 @@ const Loop* walks_neighbours(const DeviceNode& node, const Expr& index) {
 
 class Halver {
  public:
-  // `moved` are the buffers in half-words, `single` those with one word to a stick: its halves are a row of their own.
+  // `moved` are the buffers in half-words, `single` those with one word to a stick: its half-words are a row of their own.
   Halver(DeviceGraph& graph, std::set<BufferId> moved, std::set<BufferId> single)
       : graph_(graph), moved_(std::move(moved)), single_(std::move(single)) {}
 
@@ -85,7 +85,7 @@ class Halver {
     } else if (in != nullptr && in == out) {
       copy(node, with_extent(node.loops, *in), op, words_and(op.inputs[0], in), words_and(op.output, out));
     } else if (in != nullptr && out != nullptr && op.indices.empty()) {
-      turn(node, op, *in, *out);
+      restickify(node, op, *in, *out);
     } else if (gathers_neighbours(node, op, out)) {
       gather(node, op, *out);
     } else {
@@ -95,7 +95,7 @@ class Halver {
     }
   }
 
-  // Between buffers of this graph any layout may be chosen: one that needs no turn.
+  // Between buffers of this graph any layout may be chosen: one that needs no restickify.
   bool word_by_word(const DeviceOp& op) const {
     const BufferId from = op.inputs[0].buffer, to = op.output.buffer;
     return single_.contains(from) || single_.contains(to) ||
@@ -118,9 +118,9 @@ class Halver {
     std::vector<Loop> loops;
     Expr index;
     for (size_t d = 0; d < buffer.size.size(); ++d) {
-      const bool halves = d + 1 == buffer.size.size();
-      // Both halves of neighbours are neighbours: one loop.
-      if (halves && !loops.empty() && buffer.stride[d - 1] == 2) {
+      const bool half_words = d + 1 == buffer.size.size();
+      // Both half-words of neighbours are neighbours: one loop.
+      if (half_words && !loops.empty() && buffer.stride[d - 1] == 2) {
         index = index + -1 * Expr::symbol(loops.back().name);
         loops.back().extent *= 2;
         continue;
@@ -137,14 +137,14 @@ class Halver {
     copy(node, std::move(loops), op, op.inputs[0], with_half(op.output));
   }
 
-  // y[.. b] = x[.. a]: both halves of all a become rows of b, then both halves of all b rows of a.
-  void turn(const DeviceNode& node, const DeviceOp& op, const Loop& a, const Loop& b) {
+  // y[.. b] = x[.. a]: both half-words of all a become rows of b, then both half-words of all b rows of a.
+  void restickify(const DeviceNode& node, const DeviceOp& op, const Loop& a, const Loop& b) {
     std::vector<Loop> others = without(without(node.loops, a), b);
     const Loop both_a{.name = a.name, .extent = 2 * a.extent}, both_b{.name = b.name, .extent = 2 * b.extent};
-    const Access rows_of_b = local("turned", with(with(others, both_a), b));
+    const Access rows_of_b = local("restickified", with(with(others, both_a), b));
     copy(node, with(with(others, both_a), b), op, words_and(op.inputs[0], &a), rows_of_b);
     const std::vector<Loop> apart = with(with(with(others, b), half()), a);
-    const Access rows_of_a = local("halves", apart);
+    const Access rows_of_a = local("half_words", apart);
     copy(node, apart, op, reread(rows_of_b, with(with(with(others, a), half()), b)), rows_of_a);
     const std::vector<Loop> last = with(with(others, both_b), a);
     copy(node, last, op, reread(rows_of_a, last), words_and(op.output, &b));
@@ -161,8 +161,8 @@ class Halver {
     const std::vector<Loop> others = without(without(node.loops, row), out);
     DeviceOp plain = op;
     plain.indices.clear();
-    const Access rows =
-        reread(local("turned", with(with(with(others, word), half()), row)), with(with(others, all), row));
+    const Access rows = reread(local("restickified", with(with(with(others, word), half()), row)),
+                               with(with(others, all), row));
     const Expr start = op.inputs[0].index + -1 * position;
     copy(node, with(with(others, all), row), plain, {op.inputs[0].buffer, 2 * start + Expr::symbol(all.name)},
          rows);
@@ -216,7 +216,7 @@ class Halver {
     graph_.nodes.push_back(std::move(node));
   }
 
-  // Both halves of every position of a loop, which has twice its extent.
+  // Both half-words of every position of a loop, which has twice its extent.
   static Access words_and(const Access& access, const Loop* loop) {
     return {access.buffer, 2 * access.index + -1 * Expr::symbol(loop->name)};
   }
@@ -302,7 +302,7 @@ std::optional<DeviceGraph> in_half_words(const DeviceGraph& graph) {
       const Result<DeviceLayout> words = word_layout(buffer);
       if (!words.ok()) return std::nullopt;
       if (words.value().stride_map.back() < 0) single.insert(id);
-      buffer.layout = layout_in_halves(words.value());
+      buffer.layout = layout_in_half_words(words.value());
       if (!buffer.layout) return std::nullopt;
       arguments.emplace(id, words.value());
     }

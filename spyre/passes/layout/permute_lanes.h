@@ -12,7 +12,7 @@
 /// copy of the card does it: 32-bit values along another dimension, lanes that a conversion has interleaved.
 ///
 /// Why it takes more than one: only a restickify moves elements from lane to lane, it knows 16-bit elements only, and it
-/// turns *whole* sticks. So the memory of both layouts is seen under a second name, as rows of 16-bit lanes (a 32-bit
+/// restickifies *whole* sticks. So the memory of both layouts is seen under a second name, as rows of 16-bit lanes (a 32-bit
 /// value is two neighbours). Under that name every layout is an ordinary array; two layouts differ only in the order of
 /// its digits, and an order is changed while the digits are rows:
 ///
