@@ -2,7 +2,6 @@
 #include <array>
 #include <cstring>
 
-#include "spyre/base/thread_pool.h"
 #include "spyre/device/exec/access.h"
 #include "spyre/device/exec/kernels.h"
 #include "spyre/device/exec/loop_nest.h"
@@ -41,39 +40,22 @@ class Conversion final : public FastKernel {
       if (nest.axes.empty()) {
         return nullptr;
       }
-      made->parts_.push_back({unit, Tiling(nest, kTilePoints / made->block_, 1)});
-      made->tiles_ = std::max(made->tiles_, made->parts_.back().tiling.tiles());
+      made->units_.add(unit, Tiling(nest, kTilePoints / made->block_, 1));
     }
     return made;
   }
 
   void run(const Places& places) const override {
-    const auto parts = static_cast<int64_t>(parts_.size());
-    parallel_for(parts * tiles_, kParallelPoints / kTilePoints, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const Part& part = parts_[i / tiles_];
-        if (i % tiles_ < part.tiling.tiles()) {
-          run_tile(part, i % tiles_, places);
-        }
-      }
-    });
+    units_.for_each(kParallelPoints / kTilePoints,
+                    [&](const TiledUnits::Part& part, int64_t tile) { run_tile(part, tile, places); });
   }
-
-  bool core_local() const override { return !parts_.empty() && parts_[0].unit.core >= 0; }
-
+  bool core_local() const override { return units_.core_local(); }
   void run_core(const Places& places, int core) const override {
-    for (int64_t i = 0; i < parts_[core].tiling.tiles(); ++i) {
-      run_tile(parts_[core], i, places);
-    }
+    units_.for_core(core, [&](const TiledUnits::Part& part, int64_t tile) { run_tile(part, tile, places); });
   }
 
  private:
-  struct Part {
-    Unit unit;
-    Tiling tiling;
-  };
-
-  void run_tile(const Part& part, int64_t number, const Places& places) const {
+  void run_tile(const TiledUnits::Part& part, int64_t number, const Places& places) const {
     const LoopNest& nest = part.tiling.nest();
     const Tile tile = part.tiling.tile(number, {part.unit.base(shape_, places, shape_.op().inputs[0]),
                                                 part.unit.base(shape_, places, shape_.op().output)});
@@ -134,8 +116,7 @@ class Conversion final : public FastKernel {
   FastShape shape_;
   int64_t block_ = 0;
   std::array<int64_t, kMostElements / kGroup> place_{};  ///< where each group of a block goes
-  std::vector<Part> parts_;
-  int64_t tiles_ = 0;
+  TiledUnits units_;
 };
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "spyre/base/thread_pool.h"
 #include "spyre/device/exec/access.h"
 #include "spyre/device/exec/kernels.h"
 #include "spyre/device/exec/loop_nest.h"
@@ -97,45 +96,27 @@ class Pointwise final : public FastKernel {
       if (nest.axes.empty()) {
         return nullptr;
       }
-      made->units_.push_back({unit, Tiling(nest, kTilePoints, shape.output().lanes)});
-      made->tiles_per_unit_ = std::max(made->tiles_per_unit_, made->units_.back().tiling.tiles());
+      made->units_.add(unit, Tiling(nest, kTilePoints, shape.output().lanes));
     }
     return made;
   }
 
   void run(const Places& places) const override {
-    const auto units = static_cast<int64_t>(units_.size());
-    const int64_t points = units_.empty() ? 1 : std::max<int64_t>(units_[0].tiling.points_per_tile(), 1);
-    parallel_for(units * tiles_per_unit_, std::max<int64_t>(kParallelPoints / points, 1),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t i = begin; i < end; ++i) {
-                     const Part& part = units_[i / tiles_per_unit_];
-                     if (i % tiles_per_unit_ < part.tiling.tiles()) {
-                       run_tile(part, i % tiles_per_unit_, places);
-                     }
-                   }
-                 });
-    for (const Part& part : units_) {
+    const auto& parts = units_.parts();
+    const int64_t points = parts.empty() ? 1 : std::max<int64_t>(parts[0].tiling.points_per_tile(), 1);
+    units_.for_each(std::max<int64_t>(kParallelPoints / points, 1),
+                    [&](const TiledUnits::Part& part, int64_t tile) { run_tile(part, tile, places); });
+    for (const TiledUnits::Part& part : parts) {
       fill_masks(part.unit, places);
     }
   }
-
-  bool core_local() const override { return !units_.empty() && units_[0].unit.core >= 0; }
-
+  bool core_local() const override { return units_.core_local(); }
   void run_core(const Places& places, int core) const override {
-    const Part& part = units_[core];
-    for (int64_t i = 0; i < part.tiling.tiles(); ++i) {
-      run_tile(part, i, places);
-    }
-    fill_masks(part.unit, places);
+    units_.for_core(core, [&](const TiledUnits::Part& part, int64_t tile) { run_tile(part, tile, places); });
+    fill_masks(units_.parts()[core].unit, places);
   }
 
  private:
-  struct Part {
-    Unit unit;
-    Tiling tiling;
-  };
-
   void fill_table() {
     table_ = std::make_unique<CodeTable>();
     for (uint32_t code = 0; code < table_->size(); ++code) {
@@ -148,7 +129,7 @@ class Pointwise final : public FastKernel {
     return encode_element(shape_.output().format, without_nan_sign(op_.function(x, x, x, op_.k.data())));
   }
 
-  void run_tile(const Part& part, int64_t number, const Places& places) const {
+  void run_tile(const TiledUnits::Part& part, int64_t number, const Places& places) const {
     const LoopNest& nest = part.tiling.nest();
     std::array<std::byte*, kMaxOperands> base{};
     const int inputs = nest.operands - 1;
@@ -209,8 +190,7 @@ class Pointwise final : public FastKernel {
 
   FastShape shape_;
   PointwiseRow op_;
-  std::vector<Part> units_;
-  int64_t tiles_per_unit_ = 0;
+  TiledUnits units_;
   std::unique_ptr<CodeTable> table_;
   PointwiseKernel kernel_ = nullptr;
 };

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
 #include <vector>
 
+#include "spyre/base/thread_pool.h"
 #include "spyre/device/exec/fast_op.h"
 
 /// Loops over a box with the address arithmetic hoisted.
@@ -60,6 +62,47 @@ class Tiling {
   LoopNest nest_;
   int64_t run_ = 1, rows_ = 1;  // of a whole tile
   int64_t run_pieces_ = 1, row_pieces_ = 1, tiles_ = 0;
+};
+
+/// The units of an op with their tiles: what runs over tiles, on all threads or core by core.
+class TiledUnits {
+ public:
+  struct Part {
+    Unit unit;
+    Tiling tiling;
+  };
+
+  void add(const Unit& unit, Tiling tiling) {
+    parts_.push_back({unit, std::move(tiling)});
+    tiles_ = std::max(tiles_, parts_.back().tiling.tiles());
+  }
+  const std::vector<Part>& parts() const { return parts_; }
+  /// Whether each part is a core's own.
+  bool core_local() const { return !parts_.empty() && parts_[0].unit.core >= 0; }
+
+  /// Calls `visit(part, number)` for every tile; threads take at least `grain` of them.
+  template <typename Visit>
+  void for_each(int64_t grain, const Visit& visit) const {
+    parallel_for(static_cast<int64_t>(parts_.size()) * tiles_, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const Part& part = parts_[i / tiles_];
+        if (i % tiles_ < part.tiling.tiles()) {
+          visit(part, i % tiles_);
+        }
+      }
+    });
+  }
+  /// The same for the tiles of one core, on the calling thread. Needs `core_local`.
+  template <typename Visit>
+  void for_core(int core, const Visit& visit) const {
+    for (int64_t i = 0; i < parts_[core].tiling.tiles(); ++i) {
+      visit(parts_[core], i);
+    }
+  }
+
+ private:
+  std::vector<Part> parts_;
+  int64_t tiles_ = 0;  // of the part that has most
 };
 
 }  // namespace spyre::exec
