@@ -94,7 +94,9 @@ bool is_part(const at::Tensor& tensor) {
 forms::Options form_options() {
   const std::optional<HostType> default_float = try_host_type(c10::get_default_dtype_as_scalartype());
   // Another one than the card has is refused with the number that would have it.
-  return {.default_float = default_float.value_or(HostType::kFloat32), .float32_parts = float32_parts()};
+  return {.default_float = default_float.value_or(HostType::kFloat32),
+          .float32_parts = float32_parts(),
+          .positions_exist = true};  // eager_positions.h
 }
 
 CallGraph::CallGraph(std::string aten, Views views) : aten_(std::move(aten)), views_(views) {

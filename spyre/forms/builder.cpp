@@ -182,8 +182,10 @@ Value NodeBuilder::as(Value value, HostType wanted) {
 }
 
 Expr NodeBuilder::indirect(Value value, int64_t extent) {
-  const Value checked = op(BodyOp::checked_index, {value}, {{"size", static_cast<double>(extent)}});
-  return Expr::indirect(fmt::format("v{}", checked.at));
+  if (!builder_.options().positions_exist) {
+    value = op(BodyOp::checked_index, {value}, {{"size", static_cast<double>(extent)}});
+  }
+  return Expr::indirect(fmt::format("v{}", value.at));
 }
 
 void NodeBuilder::store(Value value) {

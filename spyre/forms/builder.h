@@ -31,6 +31,8 @@ struct Options {
   HostType default_float = HostType::kFloat32;  ///< torch.get_default_dtype()
   int float32_parts =
       3;  ///< how many 16-bit parts an fp32 value has in a product: torch.set_float32_matmul_precision
+  bool positions_exist =
+      false;  ///< somebody has looked at the positions that tensors hold, as eager calls do
 };
 
 /// Where the nodes come from, and how what is new is named.
@@ -122,7 +124,7 @@ class NodeBuilder {
   Value as(Value value, HostType dtype);
   HostType dtype(Value value) const { return node_.body[static_cast<size_t>(value.at)].dtype; }
   /// A position that an index tensor holds, of `extent` that exist; for a coordinate of `load` and `store`. A run with
-  /// another one faults, also where the tensor is a part of a buffer that has more.
+  /// another one faults, also where the tensor is a part of a buffer that has more; unless they were looked at before.
   Expr indirect(Value value, int64_t extent);
 
   /// Ends the node: at the current point of the output loops, or at the position given.
