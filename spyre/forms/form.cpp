@@ -88,6 +88,10 @@ std::string_view text(const Argument& argument) {
 bool is_integer(HostType type) {
   return type == HostType::kInt32 || type == HostType::kInt64;
 }
+bool is_word(HostType type) {
+  return type == HostType::kFloat32 || is_integer(type);
+}
+
 bool is_float(HostType type) {
   switch (type) {
     case HostType::kFloat16:

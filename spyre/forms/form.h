@@ -57,6 +57,7 @@ std::string_view text(const Argument& argument);
 
 bool is_integer(HostType type);  ///< of 32 or 64 bits, as the card computes them
 bool is_float(HostType type);    ///< any float, stored ones included
+bool is_word(HostType type);     ///< of 32 bits on the card: found and moved as rows, not along a stick
 
 int64_t element_count(std::span<const int64_t> size);
 inline int64_t element_count(const TensorView& tensor) {

@@ -243,6 +243,11 @@ Status index_select(Builder& builder, Arguments args, std::string_view /*op*/) {
 
 namespace {
 
+/// Positions of which negative ones count from the end.
+Element from_the_start(const Element& given, int64_t extent) {
+  return where(given < 0.0, given + static_cast<double>(extent), given);
+}
+
 /// The positions in x[:, i], and the dimension they are along.
 struct OneIndex {
   TensorView positions;
@@ -265,8 +270,7 @@ struct OneIndex {
   }
   /// All positions in one row, from the start of x.
   TensorView in_one_row(Builder& builder, const TensorView& x) const {
-    const Element given = positions;
-    const Element wrapped = where(given < 0.0, given + static_cast<double>(x.size[dim]), given);
+    const Element wrapped = from_the_start(positions, x.size[dim]);
     return reshape(builder, compute(builder, wrapped), {element_count(positions)});
   }
 
@@ -345,12 +349,11 @@ TensorView numbers_of(Builder& builder, const TensorView& x, const std::vector<O
   std::optional<Element> numbers;
   double step = 1;
   for (size_t k = indices.size(); k-- > 0;) {
-    const auto extent = static_cast<double>(x.size[indices[k].dim]);
-    const Element given = as(builder, indices[k].positions, HostType::kInt64);
-    const TensorView wrapped = compute(builder, where(given < 0.0, given + extent, given));
-    const Element place = existing(builder, wrapped, x.size[indices[k].dim]);
+    const int64_t extent = x.size[indices[k].dim];
+    const TensorView given = as(builder, indices[k].positions, HostType::kInt64);
+    const Element place = existing(builder, compute(builder, from_the_start(given, extent)), extent);
     numbers = numbers.has_value() ? place * step + *numbers : place;
-    step *= extent;
+    step *= static_cast<double>(extent);
   }
   return compute(builder, *numbers);
 }
@@ -383,16 +386,14 @@ Status index_by_number(Builder& builder, const TensorView& given, const std::vec
   const TensorView numbers = numbers_of(builder, given, indices), &result = builder.result();
   const TensorView x = reshape(builder, permute(given, order), flat);
   if (element_count(x) > extent) {
-    // Words are found as rows, and not along a stick.
-    const bool turn =
-        first > 0 && first + 1 == flat.size() && (x.dtype == HostType::kFloat32 || is_integer(x.dtype));
-    const OneIndex index{numbers, turn ? 0 : first};
-    const TensorView rows = turn ? compute(builder, move_dim(x, first, 0)) : x;
-    const TensorView found = turn ? builder.local(index.selected(rows), x.dtype) : result;
+    const bool words_along_stick = first > 0 && first + 1 == flat.size() && is_word(x.dtype);
+    const OneIndex index{numbers, words_along_stick ? 0 : first};
+    const TensorView rows = words_along_stick ? compute(builder, move_dim(x, first, 0)) : x;
+    const TensorView found = words_along_stick ? builder.local(index.selected(rows), x.dtype) : result;
     NodeBuilder node = builder.node(found, found.size);
     const Value position = index.load(node);
     node.store(node.load(rows, index.place(node, rows, position)));
-    if (turn) {
+    if (words_along_stick) {
       std::vector<size_t> back(found.size.size());
       for (size_t d = 0; d < back.size(); ++d) {
         back[d] = (d + index.rank()) % back.size();

@@ -85,10 +85,6 @@ TensorView fit(TensorView x, const std::vector<int64_t>& size, std::optional<siz
   return x;
 }
 
-bool is_word(HostType type) {
-  return type == HostType::kFloat32 || is_integer(type);
-}
-
 /// The floats that stand beside positions: 32-bit ones where 16 bits do not tell all positions apart.
 HostType beside_positions(const TensorView& x, size_t dim) {
   if (x.size[dim] > kExactIn16Bits) {

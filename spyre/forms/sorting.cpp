@@ -156,8 +156,7 @@ Status first_sorted(Builder& builder, const TensorView& x, int64_t k, int64_t al
                        .largest = largest,
                        .values = move_dim(builder.result(0), dim, last),
                        .positions = move_dim(builder.result(1), dim, last)};
-  const bool half = x.dtype == HostType::kFloat16,
-             word = x.dtype == HostType::kFloat32 || is_integer(x.dtype);
+  const bool half = x.dtype == HostType::kFloat16, word = is_word(x.dtype);
   if ((half || word) && n <= kExactIn16Bits && element_count(x) * n <= kPairsOfSort) {
     half ? sort_halves(builder, sorted) : sort_words(builder, sorted);
   } else if (is_float(x.dtype) && k <= kOneByOneAtMost && n <= kPositionsAtMost) {
