@@ -65,8 +65,7 @@ double number(const Argument& argument, double otherwise) {
   return is_none(argument) ? otherwise : number(argument);
 }
 int64_t integer(const Argument& argument) {
-  const double value = number(argument);
-  return std::fabs(value) < 0x1p62 ? static_cast<int64_t>(value) : 0;
+  return std::get<Number>(argument).whole();
 }
 int64_t integer(const Argument& argument, int64_t otherwise) {
   return is_none(argument) ? otherwise : integer(argument);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <variant>
@@ -41,11 +42,21 @@ struct TensorView {
 struct Number {
   /// Integers are exact up to here, in either sign.
   static constexpr int64_t kMostWhole = int64_t{1} << 53;
+  /// PyTorch's largest integer, which says that there is no bound: `x[3:]` ends there.
+  static constexpr int64_t kUnbounded = std::numeric_limits<int64_t>::max();
+
+  /// Whether a whole number stays the same in `value`.
+  static constexpr bool is_exact(int64_t whole) {
+    return whole == kUnbounded || (-kMostWhole <= whole && whole <= kMostWhole);
+  }
 
   enum class Kind : uint8_t { kBool, kInt, kFloat };
   double value = 0;
   Kind kind = Kind::kFloat;
   std::optional<HostType> dtype;  ///< of a tensor on the host; none: Python's own
+
+  /// Towards zero, and within the integers there are.
+  int64_t whole() const;
 
   friend bool operator==(const Number&, const Number&) = default;
 };

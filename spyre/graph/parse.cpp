@@ -122,7 +122,7 @@ Result<Number> CapturedParser::number() {
     SPYRE_TRY(lex_.word("a boolean"));
   } else if (lex_.sees_whole_number()) {
     SPYRE_ASSIGN_OR_RETURN(const int64_t value, lex_.integer("a number"));
-    if (value < -Number::kMostWhole || value > Number::kMostWhole) {
+    if (!Number::is_exact(value)) {
       return lex_.error_here(fmt::format("{} is beyond {}, up to where whole numbers of a call are exact",
                                          value, Number::kMostWhole));
     }

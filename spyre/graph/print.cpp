@@ -134,7 +134,7 @@ class ArgumentText {
   std::string operator()(const Number& number) const {
     std::string text = float_text(number.value);
     if (number.kind == Number::Kind::kBool) text = number.value != 0 ? "true" : "false";
-    if (number.kind == Number::Kind::kInt) text = fmt::format("{}", static_cast<int64_t>(number.value));
+    if (number.kind == Number::Kind::kInt) text = fmt::format("{}", number.whole());
     return number.dtype ? fmt::format("{} : {}", text, to_string(*number.dtype)) : text;
   }
   std::string operator()(const std::string& text) const { return quoted_text(text); }

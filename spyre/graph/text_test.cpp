@@ -66,7 +66,7 @@ constexpr std::string_view kCalls = R"(graph calls {
   buffer t : float16[6, 100] stride=[100, 1]
   call y aten.native_layer_norm.default(x, [100], none, none, 1e-05) -> (y, m, r) at='model.py:12' hint={p0: 2}
   call t aten.cat.default({y : [2, 100] offset=200, none, x}, -2) -> (t) default_float=float16 float32_parts=1
-  call k aten.everything(x : [100, 4] stride=[1, 100], n, true, 7, -0.0, 2.0 : float32, 3 : int64, -inf, nan, [], [1, -2], [0.5, inf], {}, dtype(bool), 'tanh') -> (none, t : [4, 100] offset=100)
+  call k aten.everything(x : [100, 4] stride=[1, 100], n, true, 7, 9223372036854775807, -0.0, 2.0 : float32, 3 : int64, -inf, nan, [], [1, -2], [0.5, inf], {}, dtype(bool), 'tanh') -> (none, t : [4, 100] offset=100)
   return t
 }
 )";

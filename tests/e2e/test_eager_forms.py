@@ -307,6 +307,7 @@ def test_writes_by_one_index(shape):
         same_as_on_the_cpu(lambda x, i, v, dim=dim: x.index_copy(dim, i, v), x, positions, values)
         same_as_on_the_cpu(lambda x, i, v, dim=dim: x.clone().index_copy_(dim, i, v), x, positions, values)
         same_as_on_the_cpu(lambda x, v, dim=dim: x.slice_scatter(v, dim, 0, 2), x, values)
+        same_as_on_the_cpu(lambda x, v, dim=dim: x.slice_scatter(v, dim, -2, 2**63 - 1), x, values)
         same_as_on_the_cpu(lambda x, v, dim=dim: x.select_scatter(v.select(dim, 0), dim, 1), x, values)
 
 

@@ -183,6 +183,10 @@ MOVEMENT = {
     "pad": (lambda x: F.pad(x, (0, 64)), lambda: [half(4, 64)]),
     "pad_two": (lambda x: F.pad(x, (0, 64, 1, 2), value=3.0), lambda: [half(4, 64)]),
     "pad_crop": (lambda x: F.pad(x, (-64, 0, 0, 1)), lambda: [half(4, 128)]),
+    "slice_scatter_to_the_end": (
+        lambda x, y: torch.ops.aten.slice_scatter(x, y, 1, 32, 2**63 - 1),
+        lambda: [half(4, 64), half(4, 32)],
+    ),
     "slice_scatter": (lambda x, y: torch.slice_scatter(x, y, 0, 1, 3), lambda: [half(4, 64), half(2, 64)]),
     "select_scatter": (lambda x, y: torch.select_scatter(x, y, 0, 1), lambda: [half(4, 64), half(64)]),
     "embedding": (lambda w, i: F.embedding(i, w), lambda: [half(10, 64), torch.tensor([[1, 2], [3, 9]])]),

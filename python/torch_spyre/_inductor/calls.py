@@ -6,6 +6,7 @@ which is all that dependencies need.
 """
 
 import functools
+import sys
 from dataclasses import dataclass, field
 
 import sympy
@@ -175,7 +176,7 @@ def _value(value):
         return None  # known from the results
     if isinstance(value, sympy.Integer):
         return int(value)
-    exact = not isinstance(value, int) or abs(value) <= 2**53
+    exact = not isinstance(value, int) or abs(value) <= 2**53 or value == sys.maxsize  # no bound: x[3:] ends there
     if value is None or (isinstance(value, (bool, int, float, str, torch.dtype)) and exact):
         return value
     raise _NotWhole(f"the argument {value}, known only at launch")
