@@ -152,9 +152,11 @@ class Generator:
             return False
         if value.ndim > 6 or (value.numel() == 0 and not self.empty):
             return False
+        if value.dtype == torch.int64 and not bool(((value >= -(2**31)) & (value < 2**31)).all()):
+            return False  # int64 is 32 bits wide on the card: inputs that are written count, too
         if value.dtype == torch.bool or not value.numel() or name[0] != "t":
             return True
-        if self.fills == ["wide"] and not value.is_floating_point():  # int64 is 32 bits wide on the card
+        if self.fills == ["wide"] and not value.is_floating_point():
             return value.dtype != torch.int64 or bool((value.abs() < 2**31 - 1).all())
         numbers = value.double()
         if self.fills in (["whole"], ["whole", "fraction"], ["wide"]):

@@ -115,7 +115,12 @@ class Rounding(TorchDispatchMode):
             else:
                 off = (on_grid(value) != value) | (exact != value)
         noise = torch.rand(t.shape, generator=self.random, dtype=torch.float64) * 2 - 1
-        t.copy_(torch.where(off & value.isfinite(), value * (1 + STEP[t.dtype] * noise), value).to(t.dtype))
+        shaken = torch.where(off & value.isfinite(), value * (1 + STEP[t.dtype] * noise), value)
+        if exact is not None:  # too small for the host's format, and not for the card's, which reaches further down
+            flushed = (value == 0) & (exact != 0) & (noise > 0)
+            least = torch.finfo(t.dtype).smallest_normal * torch.finfo(t.dtype).eps
+            shaken = torch.where(flushed, torch.copysign(torch.tensor(least, dtype=torch.float64), exact), shaken)
+        t.copy_(shaken.to(t.dtype))
 
 
 def _memory(t: torch.Tensor) -> int:

@@ -56,6 +56,23 @@ std::optional<Box> Checker::without_gap(const BoundOp& bound, int tensor, int co
   if (first == 0) {  // all of the core's part may be gap: then ask where the tensor begins
     first = writer_of(hull_of(sticks_[tensor])->first);
   }
+  const auto each_writer = [&](const auto& see) {
+    for (const StickRun& run : touched) {
+      hbm_.for_each_run(run.first, run.count, [&](uint32_t number, int64_t, int64_t) {
+        if (number != 0 && number != first) {
+          see(number);
+        }
+      });
+    }
+  };
+  // Where steps or slices were written over a whole buffer, its own writer knows where the gap begins.
+  each_writer([&](uint32_t number) {
+    const Record &slice = records_[first], &whole = records_[number];
+    if (slice.overwrote.contains(whole.sequence) &&
+        is_slice_of(slice.shape, slice.hull, whole.shape, whole.hull)) {
+      first = number;
+    }
+  });
   const Record& writer = records_[first];
   if (first == 0 || writer.from_host) {
     return std::nullopt;
@@ -69,13 +86,11 @@ std::optional<Box> Checker::without_gap(const BoundOp& bound, int tensor, int co
     box.upper[dim.op_dim] = std::min(box.upper[dim.op_dim], end);
   }
   bool filled = false;
-  for (const StickRun& run : touched) {
-    hbm_.for_each_run(run.first, run.count, [&](uint32_t number, int64_t, int64_t) {
-      const Record& other = records_[number];
-      filled |= number != 0 && number != first && !writer.overwrote.contains(other.sequence) &&
-                other.who.launch == writer.who.launch && same_buffer(other.shape, other.hull, writer.shape);
-    });
-  }
+  each_writer([&](uint32_t number) {
+    const Record& other = records_[number];
+    filled |= !writer.overwrote.contains(other.sequence) && other.who.launch == writer.who.launch &&
+              same_buffer(other.shape, other.hull, writer.shape);
+  });
   return smaller && !filled ? std::optional(box) : std::nullopt;
 }
 
