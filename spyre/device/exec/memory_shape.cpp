@@ -134,12 +134,16 @@ MemoryShape shape_of(const LaunchArg& arg, int64_t address) {
 
 namespace {
 
-/// Stepping dims, those that lie end to end joined. Sticks of a row and rows do not join: they are counted in
-/// different units.
-std::vector<MemoryDim> joined_dims(const MemoryShape& shape) {
+/// Which dims that lie end to end are one: sticks of a row and rows are counted in different units, which matters to
+/// whoever asks for coordinates, and not to whoever asks for addresses.
+enum class Join : uint8_t { kOfOneUnit, kAll };
+
+/// Stepping dims, those that lie end to end joined.
+std::vector<MemoryDim> joined_dims(const MemoryShape& shape, Join which = Join::kOfOneUnit) {
   std::vector<MemoryDim> joined;
   for (const MemoryDim& dim : stepping_dims(shape)) {
-    const bool continues = !joined.empty() && joined.back().per_stick == dim.per_stick &&
+    const bool continues = !joined.empty() &&
+                           (which == Join::kAll || joined.back().per_stick == dim.per_stick) &&
                            times(joined.back().stride, joined.back().steps) == dim.stride;
     if (continues) {
       joined.back().steps = times(joined.back().steps, dim.steps);
@@ -166,7 +170,8 @@ bool equal_steps(const std::vector<MemoryDim>& x, const std::vector<MemoryDim>& 
 }  // namespace
 
 bool same_strides(const MemoryShape& a, const MemoryShape& b) {
-  return equal_steps(stepping_dims(a), stepping_dims(b)) || equal_steps(joined_dims(a), joined_dims(b));
+  return equal_steps(stepping_dims(a), stepping_dims(b)) ||
+         equal_steps(joined_dims(a, Join::kAll), joined_dims(b, Join::kAll));
 }
 
 namespace {
