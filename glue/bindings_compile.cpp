@@ -74,7 +74,7 @@ KernelRef compile_text(const std::string& text, const std::optional<CompileOptio
 void run(CompiledKernel& kernel, const std::vector<at::Tensor>& inputs,
          const std::vector<at::Tensor>& outputs) {
   const py::gil_scoped_release release;
-  kernel.run(inputs, outputs);
+  kernel.run_fitted(inputs, outputs);
 }
 
 void save(const CompiledKernel& kernel, const std::string& directory, const std::string& graph) {
@@ -135,6 +135,9 @@ void bind_compile(py::module& module) {
   py::class_<CompiledKernel, KernelRef>(module, "CompiledKernel", "A graph compiled for the card.")
       .def_property_readonly("inputs", [](const CompiledKernel& k) { return k.input_names(); })
       .def_property_readonly("outputs", [](const CompiledKernel& k) { return k.output_names(); })
+      .def_property_readonly(
+          "written_inputs", [](const CompiledKernel& k) { return k.written_inputs(); },
+          "Names of inputs that it also writes.")
       .def_property_readonly(
           "text", [](const CompiledKernel& k) { return to_text(k.compiled().graph); },
           "The graph after all passes.")

@@ -1,7 +1,11 @@
 #include "glue/compiled_kernel.h"
 
+#include <algorithm>
+
 #include "glue/device_state.h"
+#include "glue/dtype.h"
 #include "glue/error.h"
+#include "glue/kernels.h"
 #include "glue/storage.h"
 #include "glue/tensor_access.h"
 #include "spyre/runtime/launch.h"
@@ -38,6 +42,24 @@ void require_layout(const at::Tensor& tensor, const KernelArgument& argument) {
               memory_behind(tensor)->requested().count());
 }
 
+/// An input as the kernel was compiled for it: the tensor itself, or a copy. What no copy makes fit is left to be refused.
+at::Tensor fitted(const at::Tensor& tensor, const KernelArgument& argument) {
+  const bool same_elements = tensor.device().is_privateuseone() &&
+                             tensor.sizes() == c10::IntArrayRef(argument.size) &&
+                             try_host_type(tensor.scalar_type()) == argument.dtype;
+  if (!same_elements ||
+      (tensor.storage_offset() == argument.offset && layout_of(tensor) == argument.layout)) {
+    return tensor;
+  }
+  TORCH_CHECK(argument.offset == 0, "kernel argument '", argument.name, "' lies at element ",
+              tensor.storage_offset(), " of its storage as ", layout_of(tensor).to_string(),
+              ", the kernel was compiled for element ", argument.offset, " and ",
+              argument.layout.to_string());
+  return empty_with_layout(argument.size, argument.stride, tensor.scalar_type(), argument.layout,
+                           tensor.device())
+      .copy_(tensor);
+}
+
 }  // namespace
 
 CompiledKernel::CompiledKernel(CompiledGraph compiled) : compiled_(std::move(compiled)) {
@@ -47,6 +69,12 @@ CompiledKernel::CompiledKernel(CompiledGraph compiled) : compiled_(std::move(com
     }
     if (argument.role == KernelArgument::Role::kOutput) {
       output_names_.push_back(argument.name);
+    }
+  }
+  for (const BufferId output : compiled_.graph.results) {
+    const Buffer& buffer = compiled_.graph.buffers[output];
+    if (buffer.is_input) {
+      written_inputs_.push_back(buffer.name);
     }
   }
 }
@@ -101,6 +129,20 @@ void CompiledKernel::run(std::span<const at::Tensor> inputs, std::span<const at:
     tensors.insert(tensors.begin(), LaunchTensor{here->pool, {}});
   }
   check(launch(here->plan, std::move(tensors), stream_of(current_stream(device)), Blocking::kNo));
+}
+
+void CompiledKernel::run_fitted(std::span<const at::Tensor> inputs, std::span<const at::Tensor> outputs) {
+  std::vector<at::Tensor> used;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    used.push_back(i < input_names_.size() ? fitted(inputs[i], compiled_.arguments[i]) : inputs[i]);
+  }
+  run(used, outputs);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!used[i].is_same(inputs[i]) &&
+        std::ranges::find(written_inputs_, input_names_[i]) != written_inputs_.end()) {
+      inputs[i].copy_(used[i]);
+    }
+  }
 }
 
 }  // namespace spyre::glue

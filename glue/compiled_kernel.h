@@ -26,8 +26,15 @@ class CompiledKernel {
   const std::vector<std::string>& output_names() const { return output_names_; }
   const KernelArgument& argument(const std::string& name) const;
 
+  /// Inputs that the kernel also writes.
+  const std::vector<std::string>& written_inputs() const { return written_inputs_; }
+
   /// Queues one run. Every tensor must have the layout the kernel was compiled for; refused otherwise.
   void run(std::span<const at::Tensor> inputs, std::span<const at::Tensor> outputs);
+
+  /// The same for inputs that lie as they please: guards see to most of them, but gradients and saved activations are
+  /// not known when their graph is compiled. One that lies otherwise is copied, and back where the kernel writes it.
+  void run_fitted(std::span<const at::Tensor> inputs, std::span<const at::Tensor> outputs);
 
   /// The plan on a card, made if it has not run there yet.
   JobPlanRef plan(c10::DeviceIndex device);
@@ -40,7 +47,7 @@ class CompiledKernel {
   std::shared_ptr<const OnCard> on_card(c10::DeviceIndex device);
 
   const CompiledGraph compiled_;
-  std::vector<std::string> input_names_, output_names_;
+  std::vector<std::string> input_names_, output_names_, written_inputs_;
   std::mutex mutex_;
   std::map<c10::DeviceIndex, std::shared_ptr<const OnCard>> cards_;
 };

@@ -334,6 +334,13 @@ def kernel():
     return _C.compile_graph(KERNEL)
 
 
+def second_half():
+    """A kernel for the last four of eight rows."""
+    layout = "layout=([1, 8, 64], [64, 64, 1], SEN169_FP16, STANDARD)"
+    rows = f"input x : float16[4, 64] stride=[64, 1] offset=256 storage=512 {layout}"
+    return _C.compile_graph(re.sub(r"input x : .*", rows, KERNEL).replace("load x[", "load x[256 + "))
+
+
 def run_on(x):
     kernel().run([x], [on_card(4, 64)])
 
@@ -360,6 +367,11 @@ KERNELS = [
         "kernel argument 'x' is laid out SpyreTensorLayout(device_size=[1, 8, 64], stride_map =[64, 64, 1], "
         "device_dtype=DataFormats.SEN169_FP16), the kernel was compiled for SpyreTensorLayout(device_size=[1, 4, 64]",
         lambda: run_on(on_card(8, 64)),
+    ),
+    (
+        "kernel argument 'x' lies at element 0 of its storage as SpyreTensorLayout(device_size=[1, 4, 64], "
+        "stride_map =[64, 64, 1], device_dtype=DataFormats.SEN169_FP16), the kernel was compiled for element 256 and",
+        lambda: second_half().run([on_card(4, 64)], [on_card(4, 64)]),
     ),
     ("kernel argument 'x' is laid out in 512 bytes, its storage has 256", lambda: run_on(too_small())),
     (

@@ -27,7 +27,7 @@ class OnEveryCoreCount:
                 self._kernels[cores] = compiler(text)
         self._main = self._kernels[CORES[-1]]
         self.inputs, self.outputs, self.output_layout = self._main.inputs, self._main.outputs, self._main.output_layout
-        self._mutated = kernels._mutated_inputs(text, self.inputs)
+        self._mutated = self._main.written_inputs
 
     def run(self, inputs, outputs) -> None:
         before = [t.cpu() for t in inputs]

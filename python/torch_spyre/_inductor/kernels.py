@@ -1,13 +1,11 @@
 """Kernels at run time: from graph text to something that runs, cached in memory and on disk."""
 
-import ast
 import functools
 import hashlib
 import itertools
 import json
 import logging
 import os
-import re
 import struct
 import weakref
 
@@ -136,17 +134,11 @@ def explain(html: str | os.PathLike | None = None) -> list[dict]:
 
 
 class LoadedKernel:
-    """A compiled kernel and what it expects of its inputs.
-
-    Most inputs arrive as compiled for: guards see to that. Gradients and saved activations are not known when their
-    graph is compiled; one with another layout is copied into the expected one, and back if the kernel changes it.
-    """
+    """A compiled kernel under the name that the wrapper knows it by."""
 
     def __init__(self, name: str, text: str):
         self.name, self.text = name, text
         self._kernel = compile_for_codegen(text)
-        self._expected = _input_places(text)
-        self._mutated = _mutated_inputs(text, self._kernel.inputs)
         self.number = next(_numbers)
         loaded.add(self)
 
@@ -164,55 +156,11 @@ class LoadedKernel:
         return self._kernel.compulsory_bytes()
 
     def run(self, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> None:
-        fitted = [self._fit(i, tensor) for i, tensor in enumerate(inputs)]
         try:
-            self._kernel.run(fitted, outputs)
+            self._kernel.run(inputs, outputs)
         except Exception as error:
             profiler.record_failure("runtime_launch", error)
             raise
-        for name, given, used in zip(self._kernel.inputs, inputs, fitted, strict=True):
-            if given is not used and name in self._mutated:
-                given.copy_(used)
-
-    def _fit(self, position: int, tensor: torch.Tensor) -> torch.Tensor:
-        name = self._kernel.inputs[position]
-        offset, expected = self._expected[name]
-        found = tensor.device_tensor_layout()
-        if tensor.storage_offset() == offset and _same_layout(found, expected):
-            return tensor
-        if offset == 0:
-            log.debug("%s: input %s is copied from %s to %s", self.name, name, found, expected)
-            return empty_with_layout(tensor.shape, tensor.stride(), tensor.dtype, expected, tensor.device).copy_(tensor)
-        raise SpyreUnsupportedError(
-            f"{self.name}: input {name} lies at element {tensor.storage_offset()} of its storage with {found}; "
-            f"the kernel was compiled for element {offset} and {expected}"
-        )
-
-
-def _same_layout(layout, fields) -> bool:
-    device_size, stride_map, device_dtype, arrangement = fields
-    return (
-        layout is not None  # a view that lost it
-        and list(layout.device_size) == device_size
-        and list(layout.stride_map) == stride_map
-        and str(layout.device_dtype).endswith("." + device_dtype)
-        and str(layout.element_arrangement).endswith("." + arrangement)
-    )
-
-
-def _input_places(text: str) -> dict[str, tuple[int, tuple]]:
-    """By input: its offset in its storage and its layout, as the text declares them."""
-    found = {}
-    declaration = r"^  input (\w+) : .*?(?: offset=(\d+))?(?: storage=\d+)? layout=(\(.*\))$"
-    for name, offset, layout in re.findall(declaration, text, re.M):
-        found[name] = int(offset or 0), ast.literal_eval(re.sub(r"([A-Z]\w+)", r"'\1'", layout))
-    return found
-
-
-def _mutated_inputs(text: str, inputs) -> set[str]:
-    last = text.rstrip().splitlines()[-2].strip()
-    returned = {n.strip() for n in last.removeprefix("return").split(",")}
-    return returned & set(inputs)
 
 
 class SpyreAsyncCompile(AsyncCompile):
