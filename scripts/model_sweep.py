@@ -73,6 +73,8 @@ def line(result: dict) -> str:
     calls = sum(entry["calls"] for entry in result["fallbacks"].values())
     tokens = {True: " same tokens", False: " OTHER TOKENS"}.get(result.get("same_tokens"), "")
     operators = ", ".join(f"{op.removeprefix('aten::')} x{e['calls']}" for op, e in result["fallbacks"].items())
+    if interpreted := result.get("interpreted"):
+        operators += " interpreted: " + ", ".join(f"{op} x{n}" for op, n in interpreted.items())
     return f"{what}{result['seconds']:>7.1f} s  error {worst:.1e}{tokens}  {calls} on the CPU {operators}"
 
 

@@ -2,8 +2,8 @@
 
     python -m tests.models.run llama --mode generate --how eager --dtype float16
 
-prints a JSON object: what ran on the CPU and why, how far the numbers are off, how long it took. Random numbers are
-drawn on the CPU by design, so the operators that draw them do not count.
+prints a JSON object: what ran on the CPU and why, what the emulated card has no fast code for, how far the numbers are
+off, how long it took. Random numbers are drawn on the CPU by design, so the operators that draw them do not count.
 """
 
 import argparse
@@ -107,13 +107,16 @@ def run(name: str, mode: str, how: str, dtype: str) -> dict:
     start = time.perf_counter()
     found = do(model, inputs)
     seconds = time.perf_counter() - start
-    fallbacks = {op: entry for op, entry in torch.spyre.metrics()["fallbacks"].items() if not op.startswith(RANDOM)}
+    torch.spyre.synchronize()
+    metrics = torch.spyre.metrics()
+    fallbacks = {op: entry for op, entry in metrics["fallbacks"].items() if not op.startswith(RANDOM)}
     same = {k: torch.equal(found[k].cpu(), expected[k]) for k in found if k == "tokens"}
     if mode == "generate":
         found, expected = _until_they_differ(found, expected)
     return {
         "name": name, "mode": mode, "how": how, "dtype": dtype, "seconds": round(seconds, 2),
         "fallbacks": {op: {"calls": e["calls"], "reasons": e["reasons"]} for op, e in fallbacks.items()},
+        "interpreted": metrics["interpreted_ops"],
         "error": {k: _distance(found[k], expected[k]) for k in found if k != "tokens"},
         **({"same_tokens": same["tokens"]} if same else {}),
     }  # fmt: skip

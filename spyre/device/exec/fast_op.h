@@ -12,6 +12,7 @@ namespace spyre::exec {
 
 /// Work below this is not worth waking another thread.
 inline constexpr int64_t kParallelPoints = 65536, kParallelBytes = 131072;
+inline constexpr int kMostLanes = 64;  ///< of a stick of numbers
 inline constexpr int64_t kTilePoints =
     16384;  ///< of a tile, the part of a nest that a thread takes at a time
 
@@ -71,11 +72,12 @@ std::vector<Unit> units_of(const FastShape& shape);
 
 /// One function per family; null where it has no fast code for this op.
 std::unique_ptr<FastKernel> plan_pointwise(const FastShape& shape);
-std::unique_ptr<FastKernel> plan_reduction(const FastShape& shape);
+std::unique_ptr<FastKernel> plan_reduction(const FastShape& shape);  ///< also the moments of a layer norm
 std::unique_ptr<FastKernel> plan_matmul(const FastShape& shape);
 std::unique_ptr<FastKernel> plan_conversion(const FastShape& shape);
 std::unique_ptr<FastKernel> plan_copy(const FastShape& shape);
 std::unique_ptr<FastKernel> plan_gather(const FastShape& shape);
 std::unique_ptr<FastKernel> plan_shuffle(const FastShape& shape);
+std::unique_ptr<FastKernel> plan_layernorm(const FastShape& shape);
 
 }  // namespace spyre::exec

@@ -14,7 +14,13 @@
 namespace spyre::exec {
 namespace {
 
-constexpr int kMostLanes = 64;
+/// One fold over what is reduced: the code for sticks, and the same for single elements.
+struct Fold {
+  FoldKernels kernels;
+  Reducer reducer;                   ///< of terms
+  float (*term)(float x) = nullptr;  ///< of an element; none: the element itself
+};
+constexpr int kMostFolds = 2;
 
 /// Where a group's part of the input is for one of its cores.
 struct Member {
@@ -37,9 +43,7 @@ class Reduction final : public FastKernel {
     auto made = std::make_unique<Reduction>();
     made->shape_ = shape;
     made->roles_ = roles_by_result(*shape.bound);
-    made->reducer_ = find_reducer(shape.op().info->id);
-    made->factor_ = reduction_factor(shape.op());
-    made->kernels_ = shape.vectors->fold(shape.op().info->id, shape.input(0).format);
+    made->find_folds();
     if (!made->fits()) {
       return nullptr;
     }
@@ -77,16 +81,37 @@ class Reduction final : public FastKernel {
   }
 
  private:
+  /// A reduction is one fold, and a factor. The moments of a layer norm are two: numbers, and their squares.
+  void find_folds() {
+    const ProgramOp& op = shape_.op();
+    const DataFormat format = shape_.input(0).format;
+    if (op.info->id == OpId::exx2) {
+      const Reducer sum = find_reducer(OpId::sum);
+      folds_ = {{shape_.vectors->fold(OpId::sum, format), sum},
+                {shape_.vectors->fold_squares(format), sum, [](float x) { return x * x; }}};
+      factor_ = op.k[0];
+      zero_mean_ = op.k[1] != 0;
+    } else {
+      folds_ = {{shape_.vectors->fold(op.info->id, format), find_reducer(op.info->id)}};
+      factor_ = reduction_factor(op);
+    }
+  }
+  bool makes_moments() const { return folds_.size() > 1; }
+
   /// Of a batch, one stick after another. Of a reduced stick, once folded, the first lane is the result.
   using Lanes = std::array<float, kFoldRows * kMostLanes>;
 
   /// Whether layouts, formats and masks are those this code knows.
   bool fits() {
     const Geometry &in = shape_.input(0), &out = shape_.output();
-    if (!in.plain || !out.plain || in.lane == 0 || in.format != out.format || kernels_.fold == nullptr) {
+    if (!in.plain || !out.plain || in.lane == 0 || in.format != out.format ||
+        folds_[0].kernels.fold == nullptr) {
       return false;
     }
     along_ = std::count(roles_.reduced.begin(), roles_.reduced.end(), in.stick_dim) != 0;
+    if (makes_moments() && !along_) {
+      return false;
+    }
     if (along_ ? out.lane != 0 : out.lane == 0 || out.stick_dim != in.stick_dim) {
       return false;
     }
@@ -168,42 +193,55 @@ class Reduction final : public FastKernel {
     for (int r = 0; r < rows; ++r) {
       local[r] = kept_at(first + r, results.box);
     }
-    const int64_t lanes = shape_.input(0).lanes, kept_lanes = along_ ? 1 : lanes;
-    alignas(64) Lanes total, partial;
-    for (size_t m = 0; m < results.members.size(); ++m) {
-      fold_member(results.members[m], {local.data(), static_cast<size_t>(rows)}, places,
-                  m == 0 ? total : partial);
-      for (int64_t i = 0; m > 0 && i < rows * kept_lanes; ++i) {
-        const int64_t at = i / kept_lanes * lanes + i % kept_lanes;
-        total[at] = reducer_.fold(total[at], partial[at]);
-      }
+    const int64_t lanes = shape_.input(0).lanes;
+    alignas(64) std::array<Lanes, kMostFolds> total;
+    for (size_t f = 0; f < folds_.size(); ++f) {
+      fold_members(folds_[f], results, {local.data(), static_cast<size_t>(rows)}, places, total[f]);
     }
     for (int r = 0; r < rows; ++r) {
-      store(results, local[r], total.data() + r * lanes, places);
+      if (makes_moments()) {
+        store_moments(results, local[r], total[0][r * lanes], total[1][r * lanes], places);
+      } else {
+        store(results, local[r], total[0].data() + r * lanes, places);
+      }
+    }
+  }
+
+  /// What all cores of a group fold, in their order.
+  void fold_members(const Fold& fold, const Results& results, std::span<const Coordinate> local,
+                    const Places& places, Lanes& total) const {
+    const int64_t lanes = shape_.input(0).lanes, kept_lanes = along_ ? 1 : lanes;
+    alignas(64) Lanes partial;
+    for (size_t m = 0; m < results.members.size(); ++m) {
+      fold_member(fold, results.members[m], local, places, m == 0 ? total : partial);
+      for (int64_t i = 0; m > 0 && i < static_cast<int64_t>(local.size()) * kept_lanes; ++i) {
+        const int64_t at = i / kept_lanes * lanes + i % kept_lanes;
+        total[at] = fold.reducer.fold(total[at], partial[at]);
+      }
     }
   }
 
   /// What one core folds, from the start value. Of a reduced stick only the first lane is left with a
   /// meaning.
-  void fold_member(const Member& member, std::span<const Coordinate> local, const Places& places,
-                   Lanes& lanes) const {
+  void fold_member(const Fold& fold, const Member& member, std::span<const Coordinate> local,
+                   const Places& places, Lanes& lanes) const {
     const Geometry& in = shape_.input(0);
     const std::byte* base = Unit{member.core, member.box}.base(shape_, places, shape_.op().inputs[0]);
     FoldTile tile{.rows = static_cast<int>(local.size())};
     for (int r = 0; r < tile.rows; ++r) {
       tile.first[r] = base + in.offset(local[r], shape_.dims());
     }
-    std::fill_n(lanes.begin(), tile.rows * in.lanes, reducer_.start);
+    std::fill_n(lanes.begin(), tile.rows * in.lanes, fold.reducer.start);
     const int64_t plain = plain_sticks(member.box);
-    fold_dims(tile, 0, 0, member.box, plain, lanes.data());
+    fold_dims(fold.kernels, tile, 0, 0, member.box, plain, lanes.data());
     for (int r = 0; r < tile.rows; ++r) {
       float* mine = lanes.data() + r * in.lanes;
-      kernels_.sort(mine);
+      fold.kernels.sort(mine);
       if (!shape_.op().masks.empty()) {
-        fold_masked(tile.first[r], member.box, plain, mine);
+        fold_masked(fold, tile.first[r], member.box, plain, mine);
       }
       if (along_) {
-        mine[0] = kernels_.fold_lanes(mine);
+        mine[0] = fold.kernels.fold_lanes(mine);
       }
     }
   }
@@ -218,27 +256,28 @@ class Reduction final : public FastKernel {
     return plain / shape_.input(0).lanes;
   }
 
-  void fold_dims(FoldTile& tile, int64_t offset, size_t depth, const Box& box, int64_t sticks,
-                 float* acc) const {
+  void fold_dims(const FoldKernels& kernels, FoldTile& tile, int64_t offset, size_t depth, const Box& box,
+                 int64_t sticks, float* acc) const {
     const Geometry& in = shape_.input(0);
     if (roles_.reduced.empty()) {
       tile.count = 1;
-      return kernels_.fold(tile, offset, acc);
+      return kernels.fold(tile, offset, acc);
     }
     const int d = roles_.reduced[depth];
     const int64_t steps = d == in.stick_dim ? sticks : box.extent(d);
     if (depth + 1 == roles_.reduced.size()) {
       tile.stride = in.step[d];
       tile.count = steps;
-      return kernels_.fold(tile, offset, acc);
+      return kernels.fold(tile, offset, acc);
     }
     for (int64_t i = 0; i < steps; ++i) {
-      fold_dims(tile, offset + i * in.step[d], depth + 1, box, sticks, acc);
+      fold_dims(kernels, tile, offset + i * in.step[d], depth + 1, box, sticks, acc);
     }
   }
 
   /// The sticks at the end of a row that a mask hides, the first perhaps in part.
-  void fold_masked(const std::byte* row, const Box& box, int64_t first, float* lanes) const {
+  void fold_masked(const Fold& fold, const std::byte* row, const Box& box, int64_t first,
+                   float* lanes) const {
     const Geometry& in = shape_.input(0);
     const Mask& mask = shape_.op().masks[0];
     for (int64_t i = first * in.lanes; i < box.extent(in.stick_dim); ++i) {
@@ -246,7 +285,8 @@ class Reduction final : public FastKernel {
       std::memcpy(&bits, row + i / in.lanes * in.step[in.stick_dim] + i % in.lanes * in.lane, in.element);
       const bool hidden = box.lower[in.stick_dim] + i >= mask.start;
       float& acc = lanes[i % in.lanes];
-      acc = reducer_.fold(acc, hidden ? mask.value : decode_element(in.format, bits));
+      const float x = hidden ? mask.value : decode_element(in.format, bits);
+      acc = fold.reducer.fold(acc, fold.term != nullptr ? fold.term(x) : x);
     }
   }
 
@@ -269,17 +309,35 @@ class Reduction final : public FastKernel {
     } else {
       std::memcpy(stick.data(), lanes, stick.size());
     }
+    write(results, local, stick, places);
+  }
+
+  /// Two numbers in one stick, the rest zeros.
+  void store_moments(const Results& results, const Coordinate& local, float sum, float squares,
+                     const Places& places) const {
+    const Geometry& out = shape_.output();
+    alignas(64) std::array<std::byte, 128> stick{};
+    const std::array<float, 2> moments = {zero_mean_ ? 0.0f : factor_ * sum, factor_ * squares};
+    for (size_t i = 0; i < moments.size(); ++i) {
+      const uint32_t code = encode_element(out.format, without_nan_sign(moments[i]));
+      std::memcpy(&stick[i * out.element], &code, out.element);
+    }
+    write(results, local, stick, places);
+  }
+
+  void write(const Results& results, const Coordinate& local, const std::array<std::byte, 128>& stick,
+             const Places& places) const {
     for (const int writer : results.writers) {
       std::byte* base = Unit{writer, results.box}.base(shape_, places, shape_.op().output);
-      std::memcpy(base + out.offset(local, shape_.dims()), stick.data(), stick.size());
+      std::memcpy(base + shape_.output().offset(local, shape_.dims()), stick.data(), stick.size());
     }
   }
 
   FastShape shape_;
   DimRoles roles_;
-  Reducer reducer_;
-  FoldKernels kernels_;
+  std::vector<Fold> folds_;
   float factor_ = 1;
+  bool zero_mean_ = false;
   bool along_ = false;  ///< the stick is reduced
   std::vector<Results> results_;
   std::vector<int> of_core_;  ///< [core position]: its results; empty where cores share some

@@ -32,6 +32,8 @@ std::unique_ptr<FastKernel> plan(const FastShape& shape) {
       return plan_copy(shape);
     case OpFamily::kShuffle:
       return plan_shuffle(shape);
+    case OpFamily::kLayerNorm:
+      return plan_layernorm(shape);
     default:
       return nullptr;
   }

@@ -340,6 +340,17 @@ FoldKernels find_fold(OpId op, DataFormat format) {
   return {};
 }
 
+struct Fold_squares {
+  static HWY_INLINE float apply(float acc, float x) { return acc + x * x; }
+};
+
+FoldKernels find_fold_squares(DataFormat format) {
+  FoldKernels found = find_fold(OpId::sum, format);  // lanes hold sums
+  if (format == DataFormat::SEN169_FP16) found.fold = fold_sticks<Sen169, Fold_squares>;
+  if (format == DataFormat::IEEE_FP32) found.fold = fold_sticks<Fp32, Fold_squares>;
+  return found;
+}
+
 // ---- Matrix products ----
 
 // Registers decide: 32 wide ones hold 6 rows of 64 columns, 16 hold 6 rows of two vectors.
@@ -455,6 +466,7 @@ VectorKernels kernels() {
   return {.name = hwy::TargetName(HWY_TARGET),
           .pointwise = find_pointwise,
           .fold = find_fold,
+          .fold_squares = find_fold_squares,
           .widen = widen,
           .narrow = narrow,
           .matmul_rows = kRows,

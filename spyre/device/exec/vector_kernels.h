@@ -65,6 +65,8 @@ struct VectorKernels {
   /// Kernels of a row; null where there is none for the format.
   PointwiseKernel (*pointwise)(OpId op, DataFormat format);
   FoldKernels (*fold)(OpId op, DataFormat format);
+  /// Sums of squares.
+  FoldKernels (*fold_squares)(DataFormat format);
 
   /// SEN169 to fp32 and back, `n` a multiple of 64. Results that are NaN lose their sign.
   void (*widen)(const std::byte* from, float* to, int64_t n);
