@@ -134,16 +134,18 @@ MemoryShape shape_of(const LaunchArg& arg, int64_t address) {
 
 namespace {
 
-/// Which dims that lie end to end are one: sticks of a row and rows are counted in different units, which matters to
-/// whoever asks for coordinates, and not to whoever asks for addresses.
-enum class Join : uint8_t { kOfOneUnit, kAll };
+/// Which dims that lie end to end are one: those that count in the same unit; and, for whoever asks for the order of
+/// elements and not for coordinates, rows of whole sticks. The first sticks of all rows, then the second, are no row.
+enum class Join : uint8_t { kOfOneUnit, kRowsOfSticks };
 
 /// Stepping dims, those that lie end to end joined.
 std::vector<MemoryDim> joined_dims(const MemoryShape& shape, Join which = Join::kOfOneUnit) {
+  const auto one_walk = [&](const MemoryDim& inner, const MemoryDim& outer) {
+    return inner.per_stick == outer.per_stick || (which == Join::kRowsOfSticks && outer.per_stick == 1);
+  };
   std::vector<MemoryDim> joined;
   for (const MemoryDim& dim : stepping_dims(shape)) {
-    const bool continues = !joined.empty() &&
-                           (which == Join::kAll || joined.back().per_stick == dim.per_stick) &&
+    const bool continues = !joined.empty() && one_walk(joined.back(), dim) &&
                            times(joined.back().stride, joined.back().steps) == dim.stride;
     if (continues) {
       joined.back().steps = times(joined.back().steps, dim.steps);
@@ -171,7 +173,7 @@ bool equal_steps(const std::vector<MemoryDim>& x, const std::vector<MemoryDim>& 
 
 bool same_strides(const MemoryShape& a, const MemoryShape& b) {
   return equal_steps(stepping_dims(a), stepping_dims(b)) ||
-         equal_steps(joined_dims(a, Join::kAll), joined_dims(b, Join::kAll));
+         equal_steps(joined_dims(a, Join::kRowsOfSticks), joined_dims(b, Join::kRowsOfSticks));
 }
 
 namespace {
