@@ -13,15 +13,20 @@ namespace spyre::exec {
 
 namespace {
 
+/// What a buffer takes, gaps included.
+int64_t bytes_of(const MemoryShape& buffer) {
+  int64_t bytes = kStick;
+  for (const MemoryDim& dim : buffer.dims) {
+    bytes = std::max(bytes, dim.stride * dim.steps);
+  }
+  return bytes;
+}
+
 /// Whether what another writer wrote, `hull`, is a part of this one's buffer: slices name its whole extents, the rest as
 /// gaps, and lie inside of it.
 bool same_buffer(const MemoryShape& other, const StickRun& hull, const MemoryShape& writer) {
-  int64_t bytes = kStick;
-  for (const MemoryDim& dim : writer.dims) {
-    bytes = std::max(bytes, dim.stride * dim.steps);
-  }
   const int64_t begin = hull.first * kStick - writer.base;
-  if (begin < 0 || begin + hull.count * kStick > bytes) {
+  if (begin < 0 || begin + hull.count * kStick > bytes_of(writer)) {
     return false;
   }
   const auto steps = [](const MemoryShape& shape) {
@@ -65,10 +70,13 @@ std::optional<Box> Checker::without_gap(const BoundOp& bound, int tensor, int co
       });
     }
   };
-  // Where steps or slices were written over a whole buffer, its own writer knows where the gap begins.
+  // Where steps or slices were written over the buffer that is read, its own writer knows where the gap begins. One of
+  // another size or place is an older one that only lay there.
+  const MemoryShape view = shape_of(bound, tensor);
   each_writer([&](uint32_t number) {
     const Record &slice = records_[first], &whole = records_[number];
-    if (slice.overwrote.contains(whole.sequence) &&
+    const bool is_read = whole.shape.base == view.base && bytes_of(whole.shape) == bytes_of(view);
+    if (is_read && slice.overwrote.contains(whole.sequence) &&
         is_slice_of(slice.shape, slice.hull, whole.shape, whole.hull)) {
       first = number;
     }
@@ -77,7 +85,6 @@ std::optional<Box> Checker::without_gap(const BoundOp& bound, int tensor, int co
   if (first == 0 || writer.from_host) {
     return std::nullopt;
   }
-  const MemoryShape view = shape_of(bound, tensor);
   Box box = touched_box(bound, tensor, core);
   bool smaller = false;
   for (const MemoryDim& dim : view.dims) {

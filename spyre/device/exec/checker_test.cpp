@@ -125,6 +125,42 @@ TEST(Checker, WhatLiesInTheGapOfATileIsNotWanted) {
               IsEmpty());
 }
 
+TEST(Checker, ATileWithinAnOlderBufferHasItsOwnGap) {
+  // A hundred rows that somebody has read, then a tile on 64 of them.
+  EXPECT_THAT(Scene()
+                  .host(kX, 0x4000)
+                  .op(neg(hbm(kX), hbm(0x30000), 100))
+                  .op(neg(hbm(0x30000), hbm(0x40000), 100))
+                  .op(one_row_of_a_tile(0x30000 + 128))
+                  .op(turn(0x30000 + 128, 0x20000))
+                  .findings(),
+              IsEmpty());
+}
+
+TEST(Checker, StepsWrittenOverABufferLeaveItsGapWhereItWas) {
+  // 33 rows of a tile, then every second of them again; the sum along the turned rows masks the gap and no more.
+  TensorSpec rows = hbm(kY), steps{.order = {"in", "mb", "out"}, .base = kY, .gap = {{"in", 1}, {"mb", 15}}};
+  rows.gap = {{"mb", 31}};
+  const OpSpec every_second{.function = "neg",
+                            .dims = {{"in", 1}, {"mb", 17}, {"out", 64}},
+                            .tensors = {{.order = {"in", "mb", "out"}, .base = kX}, steps}};
+  const auto sum_behind = [&](int64_t mask) {
+    return Scene()
+        .host(kX, 0x4000)
+        .op(neg(hbm(kX), rows, 33))
+        .op(every_second)
+        .op(turn(kY, 0x20000))
+        .op({.function = "sum",
+             .dims = {{"mb", 64}, {"out", 64}},
+             .tensors = {hbm(0x20000), {.order = {"mb", "out"}, .scale = {{"out", -2}}, .base = 0x30000}},
+             .mask = {{"out", {mask, 64 - mask}}},
+             .accumulator_listed = true})
+        .findings();
+  };
+  EXPECT_THAT(sum_behind(33), IsEmpty());
+  EXPECT_THAT(sum_behind(34), ElementsAre(breaks(Rule::kPadding)));
+}
+
 TEST(Checker, ARowThatATurnWantsMustBeWritten) {
   // The first row is the second one's neighbour: the gap is a place for rows, and most of them are missing.
   EXPECT_THAT(Scene()
@@ -312,6 +348,10 @@ TEST(Checker, ProducerAndConsumerStepThroughLxAlike) {
   const OpSpec wide{.function = "neg", .dims = {{"mb", 2}, {"out", 128}}, .tensors = {hbm(kX), lx(0)}};
   EXPECT_THAT(Scene().host(kX, 512).op(wide).op(neg(lx(0), hbm(kY))).findings(),
               ElementsAre(breaks(Rule::kLayout)));
+  // Sticks of a row beside each other: 4 rows of 1 is how a reshape reads them.
+  TensorSpec in{.order = {"out", "mb"}, .base = kX}, by_rows{.order = {"out", "mb"}, .base = 0, .lx = true};
+  const OpSpec rows{.function = "neg", .dims = {{"mb", 2}, {"out", 128}}, .tensors = {in, by_rows}};
+  EXPECT_THAT(Scene().host(kX, 512).op(rows).op(neg(lx(0), hbm(kY))).findings(), IsEmpty());
 }
 
 TEST(Checker, ProducerAndConsumerAgreeOnTheFormat) {
