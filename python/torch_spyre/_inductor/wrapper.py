@@ -9,34 +9,20 @@ from torch_spyre import _C
 from torch_spyre._inductor import capture, kernels, patches, real_inputs
 
 
-class SpyrePythonWrapperCodegen(PythonWrapperCodegen):
-    """Knows, while the wrapper is written, which device tensors exist and how they lie."""
+class _DeviceTensors:
+    """Knows, while a wrapper is written, which device tensors exist and how they lie."""
 
-    def __init__(self):
-        super().__init__()
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
         self.device_layouts: dict[str, object] = {}  # chosen by the compiler, by buffer
         self.existing_buffers: set[str] = set()  # made by kernels before this point
+        self.layouts_of_regions: dict[str, dict[str, object]] = {}  # by subgraph and its inputs
 
     @staticmethod
     def create(is_subgraph, subgraph_name, parent_wrapper, partition_signatures=None):
         if is_subgraph:
-            return SubgraphPythonWrapperCodegen(subgraph_name, parent_wrapper, partition_signatures)
+            return SpyreSubgraphWrapperCodegen(subgraph_name, parent_wrapper, partition_signatures)
         return SpyrePythonWrapperCodegen()
-
-    def write_header(self) -> None:
-        super().write_header()
-        self.header.splice(
-            """
-            from torch_spyre._inductor.kernels import SpyreAsyncCompile, empty_with_layout
-            from torch_spyre._inductor.kernels import launch_scalar, reinterpret_tensor
-            async_compile = SpyreAsyncCompile()
-            """,
-            strip=True,
-        )
-
-    def generate(self, is_inference):
-        patches.start_again_if_refused()
-        return super().generate(is_inference)
 
     def make_buffer_allocation(self, buffer):
         layout = self.device_layouts.get(buffer.get_name())
@@ -83,11 +69,57 @@ class SpyrePythonWrapperCodegen(PythonWrapperCodegen):
         elements = _C.storage_elements(tensor) if tensor is not None else 0
         return elements if tensor is not None and elements != tensor.numel() else 0
 
+    def codegen_invoke_subgraph(self, invoke_subgraph) -> None:
+        """A region that runs several times is compiled for the tensors of its first run; those of others that lie
+        otherwise are copied. Its results lie as its kernels leave them."""
+        region = invoke_subgraph.subgraph.graph
+        whole = {
+            inner: given.get_name()
+            for inner, given in zip(region.graph_input_names, invoke_subgraph.inputs, strict=True)
+            if isinstance(given, (ir.InputBuffer, ir.Buffer)) and given.get_device().type == "spyre"
+        }
+        layouts = {inner: self.layout_of(name) for inner, name in whole.items() if self.input_offset(name) == 0}
+        self.layouts_of_regions.setdefault(region.name, layouts)
+        super().codegen_invoke_subgraph(invoke_subgraph)
+        for result, inner in zip(invoke_subgraph.outputs, region.graph_outputs, strict=True):
+            if isinstance(result, ir.MultiOutput) and inner.get_name() in region.wrapper_code.device_layouts:
+                self.device_layouts[result.get_name()] = region.wrapper_code.device_layouts[inner.get_name()]
+
     def _real_input(self, name: str) -> torch.Tensor | None:
         """The caller's tensor behind a graph input, when this compilation has seen it."""
+        raise NotImplementedError
+
+
+class SpyrePythonWrapperCodegen(_DeviceTensors, PythonWrapperCodegen):
+    def write_header(self) -> None:
+        super().write_header()
+        self.header.splice(
+            """
+            from torch_spyre._inductor.kernels import SpyreAsyncCompile, empty_with_layout
+            from torch_spyre._inductor.kernels import launch_scalar, reinterpret_tensor
+            async_compile = SpyreAsyncCompile()
+            """,
+            strip=True,
+        )
+
+    def generate(self, is_inference):
+        patches.start_again_if_refused()
+        return super().generate(is_inference)
+
+    def _real_input(self, name: str) -> torch.Tensor | None:
         if name not in V.graph.graph_inputs:
             return None
         return real_inputs.real_input(V.graph.graph_input_names.index(name), V.graph.graph_inputs[name])
+
+
+class SpyreSubgraphWrapperCodegen(_DeviceTensors, SubgraphPythonWrapperCodegen):
+    def __init__(self, subgraph_name, parent_wrapper, partition_signatures=None):
+        super().__init__(subgraph_name, parent_wrapper, partition_signatures)
+        regions = parent_wrapper.layouts_of_regions if isinstance(parent_wrapper, _DeviceTensors) else {}
+        self.device_layouts.update(regions.get(subgraph_name, {}))
+
+    def _real_input(self, name: str) -> torch.Tensor | None:
+        return None  # known by its layout at most
 
 
 def _last(enum) -> str:
