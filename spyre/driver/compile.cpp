@@ -17,6 +17,7 @@
 #include "spyre/passes/plan/plan_pool.h"
 #include "spyre/passes/select/eliminate_dead_code.h"
 #include "spyre/passes/select/expand_calls.h"
+#include "spyre/passes/select/index_by_views.h"
 #include "spyre/passes/select/pad_contractions.h"
 #include "spyre/passes/select/place_parts.h"
 #include "spyre/passes/select/select_ops.h"
@@ -44,6 +45,10 @@ bool plans_lx(const CompileOptions& options) {
 const std::vector<Pass>& table() {
   using enum Fact;
   static const auto& rows = *new std::vector<Pass>{
+      {.name = "index-by-views",
+       .summary = "which elements by position are views, because the positions only count",
+       .too_late_after = {kLoops},
+       .run = changed<Graph, index_by_views>},
       {.name = "unflatten-products",
        .summary = "which axes matrix products have, where the program merged some",
        // A product that is a part of another buffer can have no axes that this one has not.

@@ -202,15 +202,27 @@ namespace {
 const Argument kFirstDimension = Number{.value = 0, .kind = Number::Kind::kInt};
 
 /// Along the only dimension there are no rows to move: elements are chosen one by one, each by a position from the start.
+/// Too many of them to compare all pairs become rows of two, of which one is read.
 void gather_elements(Builder& builder, const TensorView& x, const TensorView& positions) {
-  const TensorView& result = builder.result();
-  const TensorView found = is_contiguous(result) ? reshape(builder, result, positions.size)
-                                                 : builder.local(positions.size, x.dtype);
-  const std::array<Argument, 3> arguments = {x, kFirstDimension, positions};
-  builder.apply(&gather, Arguments(arguments), "", {found});
-  if (!is_contiguous(result)) {
-    fill(builder, 0, reshape(builder, found, result.size));
+  const int64_t extent = x.size[0], count = positions.size[0];
+  TensorView found;
+  if (can_gather(x, 0, positions)) {
+    found = is_contiguous(builder.result()) ? reshape(builder, builder.result(), positions.size)
+                                            : builder.local(positions.size, x.dtype);
+    const std::array<Argument, 3> arguments = {x, kFirstDimension, positions};
+    builder.apply(&gather, Arguments(arguments), "", {found});
+    if (found.buffer == builder.result().buffer) {
+      return;
+    }
+  } else {
+    const TensorView rows = builder.local({extent, 2}, x.dtype), chosen = builder.local({count, 2}, x.dtype);
+    put(builder, expand(builder, unsqueeze(x, 1), rows.size), rows);
+    NodeBuilder node = builder.node(chosen, chosen.size);
+    const Expr row = node.indirect(node.load(positions, {node.loop(0)}), extent);
+    node.store(node.load(rows, {row, node.loop(1)}));
+    found = squeeze(narrow(chosen, 1, 0, 1), 1);
   }
+  fill(builder, 0, reshape(builder, found, builder.result().size));
 }
 
 }  // namespace
@@ -225,11 +237,8 @@ Status index_select(Builder& builder, Arguments args, std::string_view /*op*/) {
   }
   SPYRE_ASSIGN_OR_RETURN(const size_t dim, dimension(integer(args[1]), table.size.size()));
   if (element_count(table) == table.size[dim]) {
-    const TensorView row = reshape(builder, table, {table.size[dim]});
-    if (can_gather(row, 0, index)) {
-      gather_elements(builder, row, index);
-      return Status();
-    }
+    gather_elements(builder, reshape(builder, table, {table.size[dim]}), index);
+    return Status();
   }
   NodeBuilder node = builder.node(result, result.size);
   const Value row = node.load(index, {node.loop(dim)});
@@ -418,7 +427,8 @@ Status index(Builder& builder, Arguments args, std::string_view /*op*/) {
   SPYRE_TRY(arithmetic_type(x.dtype));
   SPYRE_ASSIGN_OR_RETURN(const std::vector<OneIndex> indices, indices_of(x, args[1]));
   const OneIndex& index = indices[0];
-  if (indices.size() > 1 || (index.is_along_all(x) && can_gather(index.row(x), 0, index.flat()))) {
+  const bool words_along_stick = is_word(x.dtype) && index.dim + 1 == x.size.size();
+  if (indices.size() > 1 || index.is_along_all(x) || words_along_stick) {
     return index_by_number(builder, x, indices);
   }
   NodeBuilder node = builder.node(builder.result(), builder.result().size);

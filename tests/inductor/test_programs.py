@@ -345,20 +345,6 @@ def test_shared_heads_are_not_copied(both):
     assert "aten.clone" not in both.text and "aten.repeat" not in both.text
 
 
-@pytest.mark.parametrize("shape,index", [((3, 70), "rows_last"), ((3, 70), "columns_last"), ((1, 128), "rows_last")])
-def test_indices_that_only_count_are_views(both, shape, index):
-    """As transformers makes masks: x[batch, position] with aranges along axes of their own."""
-
-    def f(x):
-        rows = torch.arange(shape[0], device=x.device)[:, None, None, None]
-        columns = torch.arange(shape[1] - 6, device=x.device)[None, None, :, None]
-        rows, columns = (rows.movedim(0, -1), columns) if index == "rows_last" else (rows, columns.movedim(2, -1))
-        return x[rows, columns] * 2
-
-    both.check(f, half(*shape))
-    assert "node " not in both.text and both.text.count("call ") == 1
-
-
 def test_compilations_are_counted_with_their_reasons(both):
     torch._dynamo.reset()
     name = f"report_me_{both.on_card}"

@@ -26,7 +26,6 @@ _OTHERWISE = (
     "aten.arange",  # reads nothing: Inductor computes it again at every reader
     "aten.avg_pool2d",
     "aten.clone",  # Inductor chooses strides by what reads it
-    "aten.index.",  # positions that only count are views, which fx_passes.py finds
     "aten.index_copy",  # Inductor writes it in place, into a cache say
 )
 

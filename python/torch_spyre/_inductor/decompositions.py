@@ -139,14 +139,6 @@ def _one_position_each(x, indices):
     return places, (*x.shape[:dim], *index.shape, *x.shape[dim + 1 :])
 
 
-@_form(aten.index.Tensor)
-def index(x, indices):
-    if (found := _one_position_each(x, indices)) is None:
-        return NotImplemented
-    places, shape = found
-    return torch.gather(x.flatten(), 0, places).view(shape)
-
-
 @_form(aten.index_put.default)
 def index_put(x, indices, values, accumulate=False):
     if accumulate and _on_card(x) and x.numel():

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <optional>
-#include <ranges>
+
+#include "spyre/passes/select/call_views.h"
 
 namespace spyre {
 namespace {
@@ -75,51 +76,6 @@ std::vector<Part> parts_of(const Node& node) {
   if (node.call->op == "aten.stack.default") return parts_side_by_side(*node.call, /*stacked=*/true);
   if (node.call->op == "aten.constant_pad_nd.default") return padded_part(*node.call);
   return {};
-}
-
-/// Every tensor of a call, as a place to change.
-template <class Visit>
-void for_each_view(Call& call, Visit&& visit) {
-  for (Argument& argument : call.arguments) {
-    if (auto* view = std::get_if<TensorView>(&argument)) visit(*view);
-    if (auto* list = std::get_if<TensorList>(&argument)) {
-      for (std::optional<TensorView>& view : *list) {
-        if (view) visit(*view);
-      }
-    }
-  }
-  for (TensorView& view : call.results) visit(view);
-}
-
-/// A view of a buffer as one of the part that the buffer becomes. None where it steps from one dimension into another.
-std::optional<TensorView> moved(const TensorView& view, const TensorView& whole, const TensorView& place) {
-  TensorView found = view;
-  found.buffer = place.buffer;
-  found.offset = place.offset;
-  // Dimensions from the outermost in: what is left of an offset or a step is counted in the next ones.
-  std::vector<size_t> order;
-  for (size_t d = 0; d < whole.size.size(); ++d) {
-    if (whole.size[d] > 1) order.push_back(d);
-  }
-  std::ranges::sort(order, std::greater<>(), [&](size_t d) { return whole.stride[d]; });
-  std::vector<int64_t> last(whole.size.size());  // by dimension, the last position that the view sees
-  int64_t offset = view.offset;
-  for (const size_t d : order) {
-    last[d] = offset / whole.stride[d];
-    found.offset += last[d] * place.stride[d];
-    offset %= whole.stride[d];
-  }
-  for (size_t i = 0; i < view.size.size(); ++i) {
-    if (view.size[i] == 1 || view.stride[i] == 0) continue;
-    const auto along =
-        std::ranges::find_if(order, [&](size_t d) { return whole.stride[d] <= view.stride[i]; });
-    if (along == order.end() || view.stride[i] % whole.stride[*along] != 0) return std::nullopt;
-    const int64_t steps = view.stride[i] / whole.stride[*along];
-    last[*along] += steps * (view.size[i] - 1);
-    found.stride[i] = steps * place.stride[*along];
-  }
-  const bool inside = std::ranges::all_of(order, [&](size_t d) { return last[d] < whole.size[d]; });
-  return inside && offset == 0 ? std::optional(std::move(found)) : std::nullopt;
 }
 
 void place(Graph& graph, size_t at, const Part& part) {

@@ -9,6 +9,8 @@
 #include <optional>
 #include <string_view>
 
+#include "spyre/passes/select/call_views.h"
+
 namespace spyre {
 namespace {
 
@@ -77,34 +79,12 @@ struct Copy {
   TensorView source, made;
 };
 
-/// The elements that a load or a store touches, if they lie as those of a view do.
-std::optional<TensorView> view_of(const Graph& graph, const Node& node, BufferId id, const Expr& index) {
-  TensorView view{.buffer = id,
-                  .dtype = graph.buffers[static_cast<size_t>(id)].dtype,
-                  .size = {},
-                  .stride = {},
-                  .offset = index.constant_term()};
-  size_t terms = 0;
-  for (const Loop& loop : node.loops) {
-    view.size.push_back(loop.extent);
-    view.stride.push_back(index.coefficient(loop.name));
-    terms += view.stride.back() != 0 ? 1 : 0;
-  }
-  return terms == index.terms().size() ? std::optional(std::move(view)) : std::nullopt;
-}
-
 std::optional<Copy> copy_of(const Graph& graph, const Node& node) {
   if (node.call || node.body.size() != 1 || !node.body[0].is_load()) return std::nullopt;
   std::optional<TensorView> source = view_of(graph, node, node.body[0].buffer, node.body[0].index);
   std::optional<TensorView> made = view_of(graph, node, node.target, node.target_index);
   if (!source || !made || source->dtype != made->dtype) return std::nullopt;
   return Copy{.source = *std::move(source), .made = *std::move(made)};
-}
-
-bool writes(const Node& node, BufferId id) {
-  if (!node.call) return node.target == id;
-  const std::vector<TensorView>& results = node.call->results;
-  return std::ranges::find(results, id, &TensorView::buffer) != results.end();
 }
 
 class Unflattening {
