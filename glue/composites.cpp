@@ -1,4 +1,5 @@
 // Operators that PyTorch takes apart above autograd, and that the card has whole. What is not for the card stays PyTorch's.
+// Compiled programs come by here, too, while they are traced: so they meet the whole operators.
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/one_hot_native.h>
@@ -12,10 +13,11 @@
 namespace spyre::glue {
 namespace {
 
-/// What `whole` makes; nothing where the card refuses it, or its arguments, which PyTorch's steps then name.
+/// What `whole` makes of x and others; nothing where the card refuses it, or its arguments, which PyTorch's steps then name.
 template <typename Whole>
-std::optional<at::Tensor> whole_on_card(const Whole& whole) {
-  if (!eager_enabled()) {
+std::optional<at::Tensor> whole_on_card(const at::Tensor& x, const Whole& whole) {
+  const bool is_traced = x.key_set().has(c10::DispatchKey::Python);
+  if (!eager_enabled() && !is_traced) {
     return std::nullopt;
   }
   const FormScope scope;
@@ -47,7 +49,8 @@ at::Tensor attention(const at::Tensor& query, const at::Tensor& key, const at::T
   if (is_attended_on_card(query, key, value, dropout)) {
     static const auto whole =
         c10::Dispatcher::singleton().findSchemaOrThrow("spyre::attention", "").typed<Whole>();
-    if (auto found = whole_on_card([&] { return whole.call(query, key, value, mask, is_causal, scale); })) {
+    if (auto found =
+            whole_on_card(query, [&] { return whole.call(query, key, value, mask, is_causal, scale); })) {
       return *found;
     }
   }
@@ -57,10 +60,10 @@ at::Tensor attention(const at::Tensor& query, const at::Tensor& key, const at::T
 
 at::Tensor one_hot(const at::Tensor& index, int64_t classes) {
   using Whole = at::Tensor(const at::Tensor&, int64_t);
-  if (is_spyre(index) && index.numel() > 0 && classes > 0) {  // otherwise their number is left to values
+  if (is_spyre(index) && index.sym_numel() > 0 && classes > 0) {  // otherwise their number is left to values
     static const auto whole =
         c10::Dispatcher::singleton().findSchemaOrThrow("spyre::one_hot", "").typed<Whole>();
-    if (auto found = whole_on_card([&] { return whole.call(index, classes); })) {
+    if (auto found = whole_on_card(index, [&] { return whole.call(index, classes); })) {
       return *found;
     }
   }

@@ -234,7 +234,9 @@ Status attention_backward(Builder& builder, Arguments args, std::string_view op)
   const size_t last = attention.last();
   const TensorView query = attention.scaled_query();
   const TensorView weights = attention.probabilities(query);
-  TensorView gradient = attention.of_queries(tensor(args[0]));
+  const TensorView& given = tensor(args[0]);
+  const bool repeats = std::ranges::find(given.stride, 0) != given.stride.end();  // that of a sum, say
+  TensorView gradient = attention.of_queries(repeats ? compute(builder, given) : given);
   if (const std::optional<Element> nothing = attention.nothing_allowed()) {
     gradient = compute(builder, where(*nothing, 0.0, gradient));
   }

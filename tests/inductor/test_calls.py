@@ -100,3 +100,28 @@ def test_a_call_that_is_refused_runs_on_the_cpu():
     found = torch.compile(lambda x: x.amax(1))(x.to("spyre"))
     assert torch.equal(found.cpu(), x.amax(1))
     assert set(torch.spyre.metrics()["fallbacks"]) == {"aten::amax"}
+
+
+def test_the_gradient_of_a_sum_is_one_number_everywhere():
+    """An operand that repeats an element, where attention's gradient multiplies matrices."""
+
+    def loss(q):
+        return F.scaled_dot_product_attention(q, q, q).sum()
+
+    q = fp16(1, 2, 12, 64)
+    expected, found = q.float().requires_grad_(), q.to("spyre").requires_grad_()
+    loss(expected).backward()
+    torch.spyre.reset_metrics()
+    torch.compile(loss)(found).backward()
+    assert torch.spyre.metrics()["fallbacks"] == {}
+    torch.testing.assert_close(found.grad.cpu().float(), expected.grad, rtol=2e-2, atol=2e-2)
+
+
+def test_attention_on_the_cpu_lies_as_its_shape_says():
+    """The meaning of our own operators, for whatever the card refuses."""
+    from torch_spyre._inductor import customops  # noqa: F401
+
+    q = torch.randn(2, 12, 3, 64).transpose(1, 2)
+    given = q, q, q, None, False, None
+    assert torch.ops.spyre.attention(*given).is_contiguous()
+    assert all(g.is_contiguous() for g in torch.ops.spyre.attention_backward(q, *given))

@@ -39,7 +39,8 @@ def _attention_shape(query, key, value, mask, is_causal, scale):
 
 
 def _attention(query, key, value, mask, is_causal, scale):
-    return F.scaled_dot_product_attention(query, key, value, mask, 0.0, is_causal, scale=scale, enable_gqa=True)
+    out = F.scaled_dot_product_attention(query, key, value, mask, 0.0, is_causal, scale=scale, enable_gqa=True)
+    return out.contiguous()
 
 
 def _attention_gradients(gradient, *args):
@@ -50,7 +51,7 @@ def _attention_gradients(gradient, *args):
     given = [t.detach().requires_grad_() if t is not None and t.is_floating_point() else t for t in args[:4]]
     with torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), below), torch.enable_grad():
         wanted = [t for t in given if t is not None and t.requires_grad]
-        return torch.autograd.grad(_attention(*given, *args[4:]), wanted, gradient)
+        return [g.contiguous() for g in torch.autograd.grad(_attention(*given, *args[4:]), wanted, gradient)]
 
 
 _GIVEN = "Tensor query, Tensor key, Tensor value, Tensor? mask, bool is_causal, float? scale"
@@ -58,7 +59,7 @@ _define(f"attention({_GIVEN}) -> Tensor", _attention_shape, _attention)
 _define(
     f"attention_backward(Tensor gradient, {_GIVEN}) -> (Tensor, Tensor, Tensor)",
     lambda gradient, query, key, value, *_: tuple(t.new_empty(t.shape) for t in (query, key, value)),
-    lambda *args: _attention_gradients(*args)[:3],
+    lambda *args: tuple(_attention_gradients(*args)[:3]),
 )
 _define(
     f"attention_mask_backward(Tensor gradient, {_GIVEN}) -> Tensor",
@@ -97,27 +98,8 @@ def _attention_backward(ctx, gradient):
 register_autograd("spyre::attention", _attention_backward, setup_context=_attention_setup, lib=_library)
 
 
-def attends_on_card(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
-    """Whether ``F.scaled_dot_product_attention`` with these arguments is ``spyre::attention``."""
-    known = query.device.type == "spyre" and query.dtype in (torch.float16, torch.bfloat16, torch.float32)
-    return known and query.dim() == key.dim() == value.dim() and query.dim() >= 3 and dropout_p == 0.0
-
-
-def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
-    return torch.ops.spyre.attention(query, key, value, attn_mask, is_causal, scale)
-
-
 _define(
     "one_hot(Tensor index, int classes) -> Tensor",
     lambda index, classes: index.new_empty(*index.shape, classes, dtype=torch.int64),
     F.one_hot,
 )
-
-
-def tells_classes_on_card(index, num_classes=-1) -> bool:
-    """Whether ``F.one_hot`` with these arguments is ``spyre::one_hot``: the number of classes is not left to values."""
-    return index.device.type == "spyre" and index.numel() > 0 and num_classes > 0
-
-
-def one_hot(index, num_classes=-1):
-    return torch.ops.spyre.one_hot(index, num_classes)

@@ -245,8 +245,7 @@ def _inductor_settings() -> dict:
         "reorder_for_peak_memory": False,  # counts host bytes, and would take bundles apart
         "split_reductions": False,  # one reduction is one device operation
         "unroll_reductions_threshold": 1,  # or small matmuls become sums of products
-        "pre_grad_custom_pass": fx_passes.BeforeAutograd(),
-        "post_grad_custom_post_pass": fx_passes.AfterAutograd(),
+        "post_grad_custom_post_pass": fx_passes.FixSizes(),
         "_post_fusion_custom_pass": scheduling.BundleDeviceNodes(),
     }
 
@@ -277,7 +276,7 @@ def enable_spyre_context(example_inputs=()):
             V.set_real_inputs(list(example_inputs)),
             V.set_choices_handler(Choices()),
             sixteen_bits_stay(),
-            # Attention, padding and softmax patterns rewrite for GPUs; our own forms are in fx_passes.
+            # Attention, padding and softmax patterns rewrite for GPUs.
             replaced.attribute(joint_graph, "pass_patterns", []),
             lowering.installed(),
             _forced_fallbacks(),
