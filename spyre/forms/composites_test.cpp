@@ -196,11 +196,12 @@ TEST(Classes, RowsOfATableGatherTheirGradients) {
 }
 
 TEST(Classes, ValuesAddUpWhereSeveralIndicesSay) {
-  FormCall call("spyre.index_put_sum.default");
+  FormCall call("spyre.index_put.default");
   const TensorView x = call.input({2, 2}, {0, 0, 0, 1}), y = call.output({2, 2});
   const TensorView rows = call.input({3}, {1, 0, -1}, kWhole), columns = call.input({3}, {1, 0, 1}, kWhole);
   const TensorView values = call.input({3}, {5, 6, 7});
-  EXPECT_THAT(call.run({x, TensorList{rows, columns}, values}, {y}).value()[0], ElementsAre(6, 0, 0, 13));
+  EXPECT_THAT(call.run({x, TensorList{rows, columns}, values, num(1)}, {y}).value()[0],
+              ElementsAre(6, 0, 0, 13));
 }
 
 TEST(Classes, WhatIsAmongOthers) {

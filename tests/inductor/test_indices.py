@@ -100,3 +100,37 @@ def test_what_is_written_after_it_was_read(both):
         return before * 2
 
     both.check(f, values(torch.float16, 3, 70), rtol=0, atol=0)
+
+
+def put(x, place, values):
+    x = x.clone()
+    x[place] = values
+    return x
+
+
+PUTS = {
+    "rows": (lambda x, i, v: x.index_put((i,), v[:, None]), (5, 70)),
+    "elements of a row": (lambda x, i, v: x.index_put((i,), v), (65,)),
+    "elements of a row of one": (lambda x, i, v: put(x, (slice(None), i), v), (1, 64)),
+    "elements in place": (lambda x, i, v: x.clone().index_put_((i,), v) + v[0], (65,)),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.int64, torch.bool], ids=str)
+@pytest.mark.parametrize("name", PUTS)
+def test_put_at_positions(name, dtype, monkeypatch):
+    function, shape = PUTS[name]
+    given = values(dtype, *shape), torch.tensor(ROWS), values(dtype, 3)
+    use_compiler(monkeypatch).check(function, *given, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bool], ids=str)
+def test_put_into_columns(dtype, both):
+    """Of 16 bits: words are moved as rows only."""
+    given = values(dtype, 5, 70), torch.tensor(ROWS), values(dtype, 3)
+    both.check(lambda x, i, v: put(x, (slice(None), i), v), *given, rtol=0, atol=0)
+
+
+def test_positions_that_are_written_twice_add_up(both):
+    x, values = torch.zeros(65, dtype=torch.float16), torch.tensor([1.0, 2, 3], dtype=torch.float16)
+    both.check(lambda x, i, v: x.index_put((i,), v, True), x, torch.tensor([1, -1, 1]), values)

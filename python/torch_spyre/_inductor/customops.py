@@ -19,11 +19,11 @@ def _define(schema: str, shape, meaning=None) -> None:
         _library.impl(name, meaning, "CompositeExplicitAutograd")
 
 
-# An index_put that accumulates, under a name that Inductor does not know and hence not write in place.
+# Where all of x is written anew: under this name Inductor does not write in place, as it does with ATen's.
 _define(
-    "index_put_sum(Tensor x, Tensor?[] indices, Tensor values) -> Tensor",
-    lambda x, indices, values: torch.empty_like(x),
-    lambda x, indices, values: torch.ops.aten.index_put(x, indices, values, True),
+    "index_put(Tensor x, Tensor?[] indices, Tensor values, bool accumulate) -> Tensor",
+    lambda x, indices, values, accumulate: torch.empty_like(x),
+    torch.ops.aten.index_put,
 )
 
 

@@ -125,29 +125,15 @@ def sub(x, y, *, alpha=1):
     return x - y * alpha if isinstance(alpha, torch.SymFloat) else NotImplemented
 
 
-def _one_position_each(x, indices):
-    """Of x[:, i] with one index of numbers, where all other dimensions are 1: where each i counts from the start, and
-    the shape of the result. There are no rows then: elements are chosen one by one. Else nothing."""
-    given = [d for d, i in enumerate(indices) if i is not None]
-    if not _on_card(x) or len(given) != 1 or x.numel() == 0 or x.numel() != x.shape[given[0]]:
-        return None
-    (dim,) = given
-    index = indices[dim]
-    if index.dtype not in (torch.int32, torch.int64) or index.numel() == 0:
-        return None
-    places = torch.where(index < 0, index + x.shape[dim], index).flatten()
-    return places, (*x.shape[:dim], *index.shape, *x.shape[dim + 1 :])
-
-
 @_form(aten.index_put.default)
 def index_put(x, indices, values, accumulate=False):
-    if accumulate and _on_card(x) and x.numel():
-        return torch.ops.spyre.index_put_sum(x, indices, values)
-    found = _one_position_each(x, indices)
-    if found is None or accumulate or values.dtype != x.dtype:
+    """Sums, and elements of a single row: no rows that could be written where they are."""
+    given = {d: i for d, i in enumerate(indices) if i is not None}
+    of_row = len(given) == 1 and all(x.numel() == x.shape[d] and i.dtype != torch.bool for d, i in given.items())
+    empty = any(t.numel() == 0 for t in (x, *given.values()))
+    if not _on_card(x) or empty or not (accumulate or of_row):
         return NotImplemented
-    places, shape = found
-    return torch.scatter(x.flatten(), 0, places, values.expand(shape).flatten()).view(x.shape)
+    return torch.ops.spyre.index_put(x, indices, values, accumulate)
 
 
 @_form(aten._grouped_mm.default)
