@@ -76,7 +76,15 @@ Result<Window> window_of(Arguments args, bool ceil_mode) {
     return refuse("a pool of integers");
   }
   const std::vector<int64_t> size = each(args[1], kDims, {}), stride = each(args[2], kDims, size);
-  if (!all_are(each(args[3], kDims, {0, 0}), 0) || ceil_mode) {
+  bool over_edge = !all_are(each(args[3], kDims, {0, 0}), 0);
+  if (ceil_mode) {  // the last window may begin inside and end outside
+    const size_t rank = x.size.size();
+    for (size_t d = 0; d < kDims; ++d) {
+      const bool known = rank >= kDims && size.size() == kDims && stride.size() == kDims && stride[d] > 0;
+      over_edge = over_edge || !known || (x.size[rank - kDims + d] - size[d]) % stride[d] != 0;
+    }
+  }
+  if (over_edge) {
     return refuse("a pool over the edge of the input");
   }
   const auto small = [](int64_t extent) { return extent >= 1 && extent <= kPlacesAtMost; };

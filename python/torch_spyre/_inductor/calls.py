@@ -24,7 +24,6 @@ _FLOAT32_PARTS = {"highest": 3, "high": 2, "medium": 1}
 # Operators with forms that eager calls use, and compiled programs do not.
 _OTHERWISE = (
     "aten.arange",  # reads nothing: Inductor computes it again at every reader
-    "aten.avg_pool2d",
     "aten.clone",  # Inductor chooses strides by what reads it
     "aten.index_copy",  # Inductor writes it in place, into a cache say
 )

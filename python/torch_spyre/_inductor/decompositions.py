@@ -141,15 +141,3 @@ def grouped_mm(x, weight, offs=None, bias=None, out_dtype=None):
     """Under a name of ours: PyTorch's own rule for its shape takes bfloat16 alone."""
     known = x.ndim == 2 and weight.ndim in (2, 3) and offs is not None and bias is None and out_dtype in (None, x.dtype)
     return torch.ops.spyre.grouped_mm(x, weight, offs) if _on_card(x) and known else NotImplemented
-
-
-@_form(aten._scaled_dot_product_fused_attention_overrideable.default)
-def fused_attention(
-    query, key, value, attn_bias=None, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None
-):
-    if dropout_p:
-        return NotImplemented
-    out = torch.ops.spyre.attention(query, key, value, attn_bias, is_causal, scale)
-    empty = torch.empty(0, dtype=torch.float32, device=query.device)
-    count = torch.zeros((), dtype=torch.int64, device="cpu")
-    return out, empty, None, None, query.shape[-2], key.shape[-2], count, count, empty
