@@ -43,6 +43,7 @@ class NodeTable {
             const LayoutSearchOptions& options)
       : graph_(graph),
         node_(node),
+        of_copies_(reading_copies(graph, node)),
         op_(node.op),
         zeros_behind_left_(sums_part_of_stick(node) != nullptr),
         candidates_(candidates),
@@ -117,8 +118,18 @@ class NodeTable {
     return layouts;
   }
 
+  // An input that is a view starts where it starts in the first of its layouts only: copies of it start with it.
+  static DeviceNode reading_copies(const DeviceGraph& graph, DeviceNode node) {
+    for_each_read(node.op, [&](Access& access) {
+      access.index =
+          access.index + Expr::constant(-graph.buffers[static_cast<size_t>(access.buffer)].offset);
+    });
+    return node;
+  }
+
   bool check(int out, std::optional<size_t> operand, int as) const {
-    return normalize_op(graph_, node_, layouts_with(out, operand, as)).ok();
+    const DeviceNode& node = operand && as > 0 ? of_copies_ : node_;
+    return normalize_op(graph_, node, layouts_with(out, operand, as)).ok();
   }
 
   // The left operand of a product that sums part of a stick has zeros behind what it sums
@@ -133,6 +144,7 @@ class NodeTable {
 
   const DeviceGraph& graph_;
   const DeviceNode& node_;
+  const DeviceNode of_copies_;
   const DeviceOp& op_;
   const bool zeros_behind_left_;
   const std::vector<std::vector<DeviceLayout>>& candidates_;
