@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 
-#include "glue/dense_tensor.h"
 #include "glue/eager_copies.h"
 #include "glue/eager_index.h"
 #include "glue/eager_planner.h"
@@ -22,6 +21,7 @@
 #include "glue/tensor_access.h"
 #include "spyre/base/settings.h"
 #include "spyre/forms/forms.h"
+#include "spyre/layout/dense_tensor.h"
 
 namespace spyre::glue {
 namespace {

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cctype>
 
-#include "glue/dense_tensor.h"
 #include "glue/storage.h"
 #include "glue/tensor_access.h"
 #include "spyre/base/error.h"
+#include "spyre/layout/dense_tensor.h"
 #include "spyre/layout/device_layout.h"
 
 namespace spyre::glue {

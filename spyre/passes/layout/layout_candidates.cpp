@@ -6,6 +6,7 @@
 #include <set>
 
 #include "spyre/graph/device_graph.h"
+#include "spyre/layout/dense_tensor.h"
 #include "spyre/layout/tile_axis.h"
 
 namespace spyre {
@@ -17,6 +18,7 @@ int64_t fp16_in_stick() {
 
 struct Axis {
   int64_t size, stride;
+  friend bool operator==(const Axis&, const Axis&) = default;
 };
 
 // Dimensions of more than one position, by falling stride.
@@ -240,6 +242,29 @@ std::optional<DeviceLayout> with_interleaved_rows(const DeviceLayout& layout, in
     return result;
   }
   return std::nullopt;
+}
+
+std::vector<DeviceLayout> layouts_on_the_way(const DeviceGraph& graph, BufferId id, LaneMoves moves) {
+  const Buffer& buffer = graph.buffers[static_cast<size_t>(id)];
+  if (!graph.is_given(id) || !buffer.layout) return {};
+  const DataFormat format = buffer.layout->device_dtype;
+  const std::vector<ElementArrangement> orders = arrangements(format, orders_in(graph, moves));
+  const std::vector<Axis> axes = axes_of(graph, id);
+  std::vector<DeviceLayout> layouts;
+  const auto add = [&](const std::vector<Axis>& others) {
+    if (others != axes && !offer(others, format, orders, layouts).ok()) layouts.clear();
+  };
+  std::set<int64_t> outer;  // all but the row
+  for (size_t d = 0; d + 2 < axes.size(); ++d) outer.insert(axes[d].stride);
+  add(merged(axes, outer));
+  const bool whole = buffer.offset == 0 && buffer.reach() == buffer.elements();
+  const std::optional<DenseTensor> memory =
+      whole ? dense_tensor(*buffer.layout, buffer.elements()) : std::nullopt;
+  if (!memory) return layouts;
+  std::vector<Axis> dims;
+  for (size_t d = 0; d < memory->size.size(); ++d) dims.push_back({memory->size[d], memory->stride[d]});
+  add(dims);
+  return layouts;
 }
 
 Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const DeviceGraph& graph, LaneMoves moves) {

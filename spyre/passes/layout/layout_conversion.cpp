@@ -68,14 +68,30 @@ class Conversions::States {
         permutations_(permutations),
         count_(candidates.size()),
         layouts_(candidates) {
+    Buffer memory = graph.buffers[static_cast<size_t>(buffer)];
+    memory.is_input = graph.is_given(buffer);
+    memory.memory_of = -1;
+    Buffer copy = memory;
+    copy.is_input = false;
+    copy.offset = 0;
+    if (!graph.is_local(buffer)) copy.storage = 0;
+    ends_.buffers = {std::move(memory), std::move(copy)};
     // Only position 0 of this dimension carries data. It reads like the layout without it.
     for (const DeviceLayout& layout : candidates) layouts_.push_back(with_lane_dimension(layout));
+    std::vector<DeviceLayout> plain = candidates;
+    for (const DeviceLayout& layout : layouts_on_the_way(graph, buffer, moves)) {
+      if (std::find(plain.begin(), plain.end(), layout) == plain.end()) plain.push_back(layout);
+    }
+    const auto on_the_way = plain.begin() + static_cast<std::ptrdiff_t>(count_);
+    layouts_.insert(layouts_.end(), on_the_way, plain.end());
+    plain_end_ = layouts_.size();
+    std::transform(on_the_way, plain.end(), std::back_inserter(layouts_), with_lane_dimension);
     std::set<int64_t> interleaved;
-    for (const DeviceLayout& layout : candidates) {
+    for (const DeviceLayout& layout : plain) {
       if (is_interleaved(layout)) interleaved.insert(layout.stride_map.back());
     }
     for (const int64_t stride : interleaved) {
-      for (const DeviceLayout& layout : candidates) {
+      for (const DeviceLayout& layout : plain) {
         if (std::optional<DeviceLayout> rows = with_interleaved_rows(layout, stride))
           layouts_.push_back(std::move(*rows));
       }
@@ -97,6 +113,8 @@ class Conversions::States {
     std::shared_ptr<const LanePermutation> lanes;
   };
 
+  // Of `ends_`: the buffer as it is, and a copy of it.
+  static constexpr BufferId kMemory = 0, kCopy = 1;
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
   enum class Edges : uint8_t { kCopies, kAll };
@@ -166,9 +184,10 @@ class Conversions::States {
     return remembered(copies_, from, to, [&]() -> std::optional<Edge> {
       const DeviceLayout &has = layouts_[from], &wanted = layouts_[to];
       if (!may_be_direct(has, wanted) || (interleaves(from, to) && !moves_.interleave)) return std::nullopt;
-      const DeviceNode node = copy_node(graph_, buffer_, buffer_, has, wanted);
+      const BufferId source = is_memory(from) ? kMemory : kCopy;
+      const DeviceNode node = copy_node(ends_, source, kCopy, has, wanted);
       const std::array<const DeviceLayout*, 2> layouts = {&has, &wanted};
-      if (!normalize_op(graph_, node, layouts).ok()) return std::nullopt;
+      if (!normalize_op(ends_, node, layouts).ok()) return std::nullopt;
       return Edge{bytes_[from] + bytes_[to], nullptr};
     });
   }
@@ -177,15 +196,22 @@ class Conversions::States {
     return remembered(permuted_, from, to, [&]() -> std::optional<Edge> {
       const bool words = layouts_[from].device_dtype != DataFormat::SEN169_FP16;
       const bool allowed = words ? moves_.words : moves_.interleave || !interleaves(from, to);
-      if (!allowed || from >= count_ || to >= count_) return std::nullopt;
-      // An input has its real layout first, of all its storage.
-      const PartOf part = from == 0 && graph_.is_given(buffer_) ? PartOf::kMemory : PartOf::kItself;
+      if (!allowed || !is_plain(from) || !is_plain(to)) return std::nullopt;
+      const PartOf part = is_memory(from) ? PartOf::kMemory : PartOf::kItself;
       std::shared_ptr<const LanePermutation> lanes = permutations_.find(
           graph_.buffers[static_cast<size_t>(buffer_)], layouts_[from], layouts_[to], part);
       if (!lanes) return std::nullopt;
       const int64_t bytes = lanes->bytes;
       return Edge{bytes, std::move(lanes)};
     });
+  }
+
+  // An input has its real layout first, of all its storage; whatever follows are layouts of copies.
+  bool is_memory(size_t state) const { return state == 0 && ends_.buffers[kMemory].is_input; }
+
+  // Without a dimension for lanes, and with no rows in the order of lanes.
+  bool is_plain(size_t state) const {
+    return state < count_ || (state >= 2 * count_ && state < plain_end_);
   }
 
   bool interleaves(size_t from, size_t to) const {
@@ -207,7 +233,9 @@ class Conversions::States {
   const BufferId buffer_;
   const LaneMoves moves_;
   LanePermutations& permutations_;
-  const size_t count_;  // of candidates
+  DeviceGraph ends_;  // without nodes
+  const size_t count_;    // of candidates
+  size_t plain_end_ = 0;  // of those on the way, which follow the candidates with lanes
   std::vector<DeviceLayout> layouts_;
   std::vector<int64_t> bytes_;
   KnownEdges copies_, permuted_;

@@ -13,8 +13,8 @@
 
 /// How a buffer gets from one layout to another: the cheapest path through a small graph of its own.
 ///
-///     states   the candidates of the buffer (layout_candidates.h); each again with a dimension for unused lanes, and
-///              with rows in the order of interleaved lanes
+///     states   the candidates of the buffer, and of an argument those on the way between them (layout_candidates.h); each
+///              again with a dimension for unused lanes, and with rows in the order of interleaved lanes
 ///     edges    one copy that `normalize_op` accepts: a restickify, or whole sticks to another place;
 ///              a permutation of lanes (permute_lanes.h), which is several copies under other names
 ///     price    bytes read and written

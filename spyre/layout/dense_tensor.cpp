@@ -1,11 +1,11 @@
-#include "glue/dense_tensor.h"
+#include "spyre/layout/dense_tensor.h"
 
 #include <functional>
 #include <set>
 
 #include "spyre/layout/tile_axis.h"
 
-namespace spyre::glue {
+namespace spyre {
 
 std::optional<DenseTensor> dense_tensor(const DeviceLayout& layout, int64_t elements) {
   std::set<int64_t, std::greater<>> steps;
@@ -27,4 +27,4 @@ std::optional<DenseTensor> dense_tensor(const DeviceLayout& layout, int64_t elem
   return outer == 1 ? std::optional(dense) : std::nullopt;
 }
 
-}  // namespace spyre::glue
+}  // namespace spyre

@@ -6,7 +6,7 @@
 
 #include "spyre/layout/device_layout.h"
 
-namespace spyre::glue {
+namespace spyre {
 
 /// The dense tensor that a layout was made for, found from its strides alone.
 ///
@@ -18,4 +18,4 @@ struct DenseTensor {
 /// None where the strides are not those of a dense tensor.
 std::optional<DenseTensor> dense_tensor(const DeviceLayout& layout, int64_t elements);
 
-}  // namespace spyre::glue
+}  // namespace spyre
