@@ -8,6 +8,7 @@
 #include "spyre/passes/layout/move_elements.h"
 #include "spyre/passes/layout/move_half_words.h"
 #include "spyre/passes/layout/pad_steps.h"
+#include "spyre/passes/layout/stage_results.h"
 
 namespace spyre {
 namespace {
@@ -96,8 +97,15 @@ Status assign_layouts(DeviceGraph& graph, const LayoutSearchOptions& options) {
       if (way) ways.consider(pad_steps(*way), {});
     }
   }
-  if (!ways.best()) return *refused;
-  graph = std::move(*ways.best());
+  if (ways.best()) {
+    graph = std::move(*ways.best());
+    return Status();
+  }
+  std::optional<StagedGraph> staged = stage_results(graph);
+  if (!staged || !assign_layouts(staged->computed, options).ok() ||
+      !assign_layouts(staged->copied, options).ok())
+    return *refused;
+  graph = joined(graph, std::move(*staged));
   return Status();
 }
 

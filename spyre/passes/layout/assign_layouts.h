@@ -21,7 +21,8 @@ namespace spyre {
 ///     m' = m with interleaved lanes;   t = dl16tofp32 m';   y = where3 t x 0
 ///
 /// Graphs that only copy are also tried as copies of half-words (move_half_words.h), with steps that end with their
-/// dimension (pad_steps.h), and at last element by element (move_elements.h).
+/// dimension (pad_steps.h), and at last element by element (move_elements.h). What is computed into places that only such
+/// copies reach is computed beside them first (stage_results.h).
 ///
 /// Afterwards every buffer has its layout, every constant too (one per layout it is read in), and
 /// `normalize_op` accepts every node.
