@@ -10,7 +10,7 @@
 #include <ATen/ops/from_blob.h>
 
 #include "glue/device_state.h"
-#include "glue/eager.h"
+#include "glue/eager_copies.h"
 #include "glue/error.h"
 #include "glue/fallback.h"
 #include "glue/kernels.h"
@@ -136,12 +136,6 @@ void card_to_card(const at::Tensor& from, const at::Tensor& to) {
   const std::string refusal = one_card ? copy_on_card(from, to) : "";
   if (one_card && refusal.empty()) {
     return;
-  }
-  if (one_card && from.scalar_type() != to.scalar_type()) {
-    const std::optional<at::Tensor> cast = cast_on_card(from, to.scalar_type());
-    if (cast.has_value() && copy_on_card(*cast, to).empty()) {
-      return;
-    }
   }
   const bool same_format = layout_of(from).device_dtype == layout_of(to).device_dtype;
   if (from.scalar_type() == to.scalar_type() && same_format) {

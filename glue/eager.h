@@ -3,7 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/library.h>
 
-#include <optional>
+#include <string_view>
 
 /// Eager mode: one operator becomes one graph, compiled by the same driver as `torch.compile`'s and kept.
 ///
@@ -21,13 +21,5 @@ inline constexpr const char* kEagerIsOff = "eager kernels are switched off (SPYR
 
 /// Registers every row of the table.
 void register_eager(torch::Library& library, std::string_view name_space);
-
-/// The same elements as another dtype, in whatever layout the conversion leaves them in. Nothing: no kernel
-/// does it.
-std::optional<at::Tensor> cast_on_card(const at::Tensor& tensor, c10::ScalarType dtype);
-
-/// A copy between two tensors of one card by a kernel; empty when it is done. Otherwise why no kernel does it: the caller
-/// must.
-std::string copy_on_card(const at::Tensor& from, const at::Tensor& to);
 
 }  // namespace spyre::glue

@@ -9,7 +9,6 @@
 
 #include "glue/compiled_kernel.h"
 #include "glue/eager_call.h"
-#include "glue/eager_copies.h"
 #include "glue/eager_key.h"
 
 namespace spyre::glue {
@@ -28,9 +27,8 @@ struct EagerPlan {
   std::shared_ptr<CompiledKernel> kernel;
   std::vector<int> inputs;  ///< the kernel's, as positions among the call's tensors
   std::vector<Target> targets;
-  std::string refusal;              ///< why the CPU runs it; empty: the card does
-  bool wrong_arguments = false;     ///< so it seems: the refusal is PyTorch's
-  std::vector<OperandCopy> copies;  ///< of the call's tensors: the kernel runs on these in their place
+  std::string refusal;           ///< why the CPU runs it; empty: the card does
+  bool wrong_arguments = false;  ///< so it seems: the refusal is PyTorch's
 };
 
 /// Plans by key, the most recently used kept. Any thread.

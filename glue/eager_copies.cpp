@@ -1,137 +1,63 @@
 #include "glue/eager_copies.h"
 
-#include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/ops/empty.h>
+#include <ATen/ExpandUtils.h>
 
-#include <algorithm>
-#include <numeric>
-#include <optional>
+#include <array>
 
 #include "glue/eager.h"
-#include "glue/eager_call.h"
-#include "glue/tensor_access.h"
-#include "spyre/layout/device_layout.h"
+#include "glue/eager_execute.h"
+#include "glue/eager_planner.h"
 
 namespace spyre::glue {
 namespace {
 
-/// Whether a tensor lies as a fresh one of this size does.
-bool lies_as_fresh(const at::Tensor& tensor, c10::IntArrayRef size) {
-  if (!tensor.is_contiguous() || is_part(tensor)) {
-    return false;
+/// Plans and runs a copy; says why no kernel does it, nothing where one did. `to` is written, or made where it is undefined.
+std::string run_copy(Arguments arguments, const ResultSpec& spec, at::Tensor& to) {
+  static const EagerRow row{forms::find_form("aten._to_copy.default"), nullptr};
+  std::optional<EagerKey> key = eager_key(&row, arguments);
+  if (!key) {
+    return "the card takes no argument of this kind";
   }
-  const DeviceLayout layout = layout_of(tensor);
-  const auto fresh = DeviceLayout::standard(size.vec(), layout.device_dtype);
-  return fresh.ok() && fresh.value() == layout;
-}
-
-/// None where no kernel copies it.
-std::optional<at::Tensor> copied(const at::Tensor& tensor, CopyForm form) {
-  const at::AutoDispatchBelowADInplaceOrView no_autograd;
-  at::Tensor elements = tensor;
-  for (int64_t d = 0; d < tensor.dim(); ++d) {
-    if (tensor.stride(d) == 0 && tensor.size(d) > 1) {
-      elements = elements.narrow(d, 0, 1);
-    }
+  EagerCall call(arguments);
+  call.add(arguments[0], false);
+  if (to.defined()) {
+    call.add(arguments[1], true);
   }
-  at::Tensor copy = at::empty(elements.sizes(), tensor.options());
-  if (form == CopyForm::kSqueezed) {
-    copy = at::empty(elements.squeeze().sizes(), tensor.options()).view(elements.sizes());
+  std::shared_ptr<const EagerPlan> plan = EagerCache::shared().find(*key);
+  if (plan == nullptr) {
+    plan = std::make_shared<const EagerPlan>(plan_call(row, "aten.copy_", call, {spec}, /*may_copy=*/false));
+    EagerCache::shared().insert(std::move(*key), plan);
   }
-  return copy_on_card(elements, copy).empty() ? std::optional(copy.expand(tensor.sizes())) : std::nullopt;
-}
-
-/// An argument with copies in place of what they are copies of.
-c10::IValue with_copy(const c10::IValue& value, const Copies& copies) {
-  const auto replaced = [&](const at::Tensor& tensor) {
-    const auto copy = copies.find(tensor.unsafeGetTensorImpl());
-    return copy == copies.end() ? tensor : copy->second;
-  };
-  if (value.isTensor()) {
-    return replaced(value.toTensor());
+  if (!plan->refusal.empty()) {
+    return plan->refusal;
   }
-  if (value.isOptionalTensorList()) {
-    c10::List<std::optional<at::Tensor>> list;
-    for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorList()) {
-      list.push_back(tensor.has_value() ? std::optional(replaced(*tensor)) : std::nullopt);
-    }
-    return list;
-  }
-  if (!value.isTensorList()) {
-    return value;
-  }
-  c10::List<at::Tensor> list;
-  for (const at::Tensor& tensor : value.toTensorVector()) {
-    list.push_back(replaced(tensor));
-  }
-  return list;
+  to = execute(*plan, call)[0];
+  return "";
 }
 
 }  // namespace
 
-std::vector<OperandCopy> wanted_copies(const std::vector<at::Tensor>& tensors,
-                                       const std::vector<int>& positions, CopyForm form) {
-  std::vector<OperandCopy> wanted;
-  for (const int position : positions) {
-    const at::Tensor& tensor = tensors[static_cast<size_t>(position)];
-    const at::Tensor shape = form == CopyForm::kPlain ? tensor : tensor.squeeze();
-    const bool differs = form == CopyForm::kPlain || shape.dim() != tensor.dim();
-    if (tensor.numel() > 0 && differs && !lies_as_fresh(tensor, shape.sizes())) {
-      wanted.push_back({position, form});
-    }
+std::string copy_on_card(const at::Tensor& from, const at::Tensor& to) {
+  if (!eager_enabled()) {
+    return kEagerIsOff;
   }
-  return wanted;
+  const std::array<c10::IValue, 2> arguments = {from, to};
+  at::Tensor written = to;
+  return run_copy(arguments, spec_of(to), written);
 }
 
-Copies make_copies(const std::vector<at::Tensor>& tensors, std::span<const OperandCopy> wanted) {
-  Copies copies;
-  for (const OperandCopy& one : wanted) {
-    const at::Tensor& tensor = tensors[static_cast<size_t>(one.position)];
-    if (copies.contains(tensor.unsafeGetTensorImpl())) {
-      continue;
-    }
-    if (std::optional<at::Tensor> copy = copied(tensor, one.form)) {
-      copies.emplace(tensor.unsafeGetTensorImpl(), std::move(*copy));
-    }
+std::optional<at::Tensor> cast_on_card(const at::Tensor& tensor, c10::ScalarType dtype) {
+  if (!eager_enabled()) {
+    return std::nullopt;
   }
-  return copies;
-}
-
-std::vector<int64_t> memory_order(const at::Tensor& tensor) {
-  std::vector<int64_t> order(static_cast<size_t>(tensor.dim()));
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int64_t a, int64_t b) { return tensor.stride(a) > tensor.stride(b); });
-  return order;
-}
-
-bool settle(const at::Tensor& written) {
-  const at::AutoDispatchBelowADInplaceOrView no_autograd;
-  const at::Tensor tensor = written.permute(memory_order(written));
-  if (tensor.numel() == 0 || !tensor.is_contiguous() || is_part(tensor) ||
-      lies_as_fresh(tensor, tensor.sizes())) {
-    return false;
+  const std::array<c10::IValue, 2> arguments = {tensor, static_cast<int64_t>(dtype)};
+  ResultSpec spec = spec_of(tensor);
+  spec.dtype = dtype;
+  if (!tensor.is_non_overlapping_and_dense()) {
+    spec.stride = at::infer_dense_strides(tensor.sizes(), tensor.strides());
   }
-  const std::optional<at::Tensor> copy = copied(tensor, CopyForm::kPlain);
-  if (!copy || !lies_as_fresh(*copy, copy->sizes())) {
-    return false;
-  }
-  c10::StorageImpl& mine = *tensor.storage().unsafeGetStorageImpl();
-  c10::StorageImpl& fresh = *copy->storage().unsafeGetStorageImpl();
-  const size_t bytes = mine.nbytes();
-  c10::DataPtr taken = fresh.set_data_ptr(c10::DataPtr(nullptr, tensor.device()));
-  fresh.set_data_ptr_noswap(mine.set_data_ptr(std::move(taken)));
-  mine.set_nbytes(fresh.nbytes());
-  fresh.set_nbytes(bytes);
-  return true;
-}
-
-std::vector<c10::IValue> with_copies(std::span<const c10::IValue> arguments, const Copies& copies) {
-  std::vector<c10::IValue> result;
-  for (const c10::IValue& value : arguments) {
-    result.push_back(with_copy(value, copies));
-  }
-  return result;
+  at::Tensor result;
+  return run_copy(arguments, spec, result).empty() ? std::optional(result) : std::nullopt;
 }
 
 }  // namespace spyre::glue

@@ -1,50 +1,18 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <ATen/core/ivalue.h>
 
-#include <map>
-#include <span>
-#include <vector>
+#include <optional>
+#include <string>
 
-/// Copies of an eager operator's operands, made by kernels of their own before its kernel runs.
-///
-///     x.gather(0, i)     x a view over rows that do not fill their sticks         c = x, copied        c.gather(0, i)
-///
-/// Most calls are one graph, in which the layout search moves values (ADR 0049, 0051). What comes here are results whose
-/// sticks would run along columns, and operands that no path of copies inside one graph brings together; ADR 0051 lists
-/// them.
+/// Copies between tensors of one card, by kernels: the same elements, or the same values as another dtype. A copy is a call
+/// like any other (ADR 0048): one graph, in which the layout search moves what lies otherwise.
 namespace spyre::glue {
 
-/// How a copy lies: as a fresh tensor of the same size does, or as one without its dimensions of one element, where
-/// those would leave one element to a stick (the positions [2, 1] of an embedding are read from a stick).
-enum class CopyForm : uint8_t { kPlain, kSqueezed };
+/// A copy between two tensors of one card; empty when it is done. Otherwise why no kernel does it: the caller must.
+std::string copy_on_card(const at::Tensor& from, const at::Tensor& to);
 
-struct OperandCopy {
-  int position = 0;  ///< among the tensors of the call
-  CopyForm form = CopyForm::kPlain;
-};
-
-/// By what they are copies of.
-using Copies = std::map<const c10::TensorImpl*, at::Tensor>;
-
-/// Those of `tensors` that lie otherwise than `form` says, of those with these positions.
-std::vector<OperandCopy> wanted_copies(const std::vector<at::Tensor>& tensors,
-                                       const std::vector<int>& positions, CopyForm form);
-
-/// Makes the copies; dimensions that repeat an element keep doing so. What no kernel copies is left out.
-Copies make_copies(const std::vector<at::Tensor>& tensors, std::span<const OperandCopy> wanted);
-
-/// The dimensions from the one that steps farthest in memory to the one that steps least.
-std::vector<int64_t> memory_order(const at::Tensor& tensor);
-
-/// Makes a tensor that fills its storage lie as a fresh one does, by a kernel that copies it: its storage gets the copy's
-/// memory, and all tensors that share it see the change. False where it does so already, or cannot.
-///
-///     a.add_(b)         a, widened from 16 bits, lies in another order than b; afterwards as b does
-bool settle(const at::Tensor& written);
-
-/// The arguments with copies in place of what they are copies of.
-std::vector<c10::IValue> with_copies(std::span<const c10::IValue> arguments, const Copies& copies);
+/// The same elements as another dtype, in whatever layout the conversion leaves them in. Nothing: no kernel does it.
+std::optional<at::Tensor> cast_on_card(const at::Tensor& tensor, c10::ScalarType dtype);
 
 }  // namespace spyre::glue

@@ -168,16 +168,4 @@ EagerPlan plan_call(const EagerRow& row, std::string name, const EagerCall& call
   return Planner(row, std::move(name), call, std::move(specs)).run(may_copy);
 }
 
-bool makes_what_cannot_be_restickified(const EagerPlan& plan) {
-  return std::any_of(plan.targets.begin(), plan.targets.end(), [&](const EagerPlan::Target& target) {
-    if (target.direct || plan.kernel == nullptr || !target.spec.has_elements() ||
-        target.spec.stride != contiguous_strides(target.spec.size) ||
-        bits_of(target.layout.device_dtype) != 32) {
-      return false;
-    }
-    const auto fresh = DeviceLayout::standard(target.spec.size, target.layout.device_dtype);
-    return fresh.ok() && fresh.value().stride_map.back() != target.layout.stride_map.back();
-  });
-}
-
 }  // namespace spyre::glue

@@ -19,8 +19,4 @@ struct EagerRow {
 EagerPlan plan_call(const EagerRow& row, std::string name, const EagerCall& call,
                     std::vector<ResultSpec> specs, bool may_copy);
 
-/// Whether the sticks of some 32-bit result run along another dimension than a fresh tensor's: the card could not restickify
-/// it beside others.
-bool makes_what_cannot_be_restickified(const EagerPlan& plan);
-
 }  // namespace spyre::glue

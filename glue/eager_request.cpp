@@ -54,17 +54,4 @@ EagerCall read_call(const c10::FunctionSchema& schema, Arguments arguments) {
   return call;
 }
 
-std::vector<int> only_read(const EagerCall& call) {
-  std::vector<int> positions;
-  for (size_t i = 0; i < call.tensors.size(); ++i) {
-    const bool written = std::any_of(call.written.begin(), call.written.end(), [&](int w) {
-      return call.tensors[static_cast<size_t>(w)].is_same(call.tensors[i]);
-    });
-    if (!written) {
-      positions.push_back(static_cast<int>(i));
-    }
-  }
-  return positions;
-}
-
 }  // namespace spyre::glue

@@ -29,7 +29,4 @@ struct EagerCall {
 
 EagerCall read_call(const c10::FunctionSchema& schema, Arguments arguments);
 
-/// The positions of tensors that are only read.
-std::vector<int> only_read(const EagerCall& call);
-
 }  // namespace spyre::glue
