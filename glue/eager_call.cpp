@@ -9,7 +9,6 @@
 #include "glue/storage.h"
 #include "glue/tensor_access.h"
 #include "spyre/base/error.h"
-#include "spyre/layout/dense_tensor.h"
 #include "spyre/layout/device_layout.h"
 
 namespace spyre::glue {
@@ -87,10 +86,6 @@ int float32_parts() {
 
 }  // namespace
 
-bool is_part(const at::Tensor& tensor) {
-  return tensor.numel() > 0 && tensor.numel() < elements_of_storage(tensor);
-}
-
 forms::Options form_options() {
   const std::optional<HostType> default_float = try_host_type(c10::get_default_dtype_as_scalartype());
   // Another one than the card has is refused with the number that would have it.
@@ -99,7 +94,7 @@ forms::Options form_options() {
           .positions_exist = true};  // eager_positions.h
 }
 
-CallGraph::CallGraph(std::string aten, Views views) : aten_(std::move(aten)), views_(views) {
+CallGraph::CallGraph(std::string aten) : aten_(std::move(aten)) {
   graph_.name = aten_;
   std::replace_if(
       graph_.name.begin(), graph_.name.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
@@ -147,13 +142,6 @@ TensorView CallGraph::view(const at::Tensor& tensor) {
   for (size_t d = 0; d < buffer.size.size(); ++d) {
     if (buffer.stride[d] == 0 && buffer.size[d] > 1) {
       buffer.size[d] = 1;
-    }
-  }
-  if (views_ == Views::kWhole && is_part(tensor)) {
-    if (std::optional<DenseTensor> dense = dense_tensor(*buffer.layout, buffer.storage)) {
-      buffer.size = std::move(dense->size);
-      buffer.stride = std::move(dense->stride);
-      buffer.offset = 0;
     }
   }
   view.buffer = graph_.add_buffer(std::move(buffer));

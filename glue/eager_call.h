@@ -40,20 +40,12 @@ inline bool is_same_view(const at::Tensor& a, const at::Tensor& b) {
          a.strides() == b.strides();
 }
 
-/// How a view on the card becomes a buffer: by itself, or as the whole tensor it is a part of, read in part. By itself it
-/// is copied in part, when a copy is needed; but what starts inside a stick can only be copied as a whole.
-///
-///     x[:, 3:] of x [4, 100]     kAlone: [4, 97] from element 3      kWhole: [4, 100], columns from 3 on
-enum class Views : uint8_t { kAlone, kWhole };
-/// Whether the storage of a tensor on the card has other elements than the tensor's.
-bool is_part(const at::Tensor& tensor);
-
 /// What forms depend on besides their arguments: PyTorch's global settings.
 forms::Options form_options();
 
 class CallGraph {
  public:
-  explicit CallGraph(std::string aten, Views views = Views::kAlone);
+  explicit CallGraph(std::string aten);
 
   /// The next result of the operator: fresh memory, or an argument that is written. Without elements it has no buffer.
   void add_result(const ResultSpec& spec);
@@ -73,7 +65,6 @@ class CallGraph {
   void drop_unused_inputs();
 
   std::string aten_;
-  Views views_;
   Graph graph_;
   std::vector<TensorView> results_;
   std::vector<std::pair<at::Tensor, TensorView>> inputs_;  // by the number in their name

@@ -34,11 +34,7 @@ class Planner {
     }
     Status made = check_tensors();
     if (made.ok()) {
-      made = compile_any(plan, may_copy, Views::kAlone);
-      const bool has_parts = std::any_of(call_.tensors.begin(), call_.tensors.end(), is_part);
-      if (!made.ok() && has_parts && compile_any(plan, may_copy, Views::kWhole).ok()) {
-        return plan;
-      }
+      made = compile_any(plan, may_copy);
     }
     if (!made.ok()) {
       plan.refusal = made.error().to_string();
@@ -101,16 +97,16 @@ class Planner {
     return true;
   }
 
-  Status compile_any(EagerPlan& plan, bool may_copy, Views views) const {
+  Status compile_any(EagerPlan& plan, bool may_copy) const {
     if (call_.written.empty()) {
-      return compile_into(plan, /*direct=*/false, views);
+      return compile_into(plan, /*direct=*/false);
     }
-    Status made = compile_into(plan, /*direct=*/true, views);
-    return made.ok() || !may_copy ? made : compile_into(plan, /*direct=*/false, views);
+    Status made = compile_into(plan, /*direct=*/true);
+    return made.ok() || !may_copy ? made : compile_into(plan, /*direct=*/false);
   }
 
-  Status compile_into(EagerPlan& plan, bool direct, Views views) const {
-    CallGraph made(name_, views);
+  Status compile_into(EagerPlan& plan, bool direct) const {
+    CallGraph made(name_);
     for (EagerPlan::Target& target : plan.targets) {
       target.direct = direct;
       if (direct) {

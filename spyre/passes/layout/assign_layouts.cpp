@@ -9,6 +9,7 @@
 #include "spyre/passes/layout/move_half_words.h"
 #include "spyre/passes/layout/pad_steps.h"
 #include "spyre/passes/layout/stage_results.h"
+#include "spyre/passes/layout/whole_memory.h"
 
 namespace spyre {
 namespace {
@@ -99,6 +100,12 @@ Status assign_layouts(DeviceGraph& graph, const LayoutSearchOptions& options) {
   }
   if (ways.best()) {
     graph = std::move(*ways.best());
+    return Status();
+  }
+  if (std::optional<DeviceGraph> whole = with_whole_memory(graph);
+      whole && assign_layouts(*whole, options).ok()) {
+    see_in_part(*whole, graph);
+    graph = std::move(*whole);
     return Status();
   }
   std::optional<StagedGraph> staged = stage_results(graph);

@@ -21,8 +21,9 @@ namespace spyre {
 ///     m' = m with interleaved lanes;   t = dl16tofp32 m';   y = where3 t x 0
 ///
 /// Graphs that only copy are also tried as copies of half-words (move_half_words.h), with steps that end with their
-/// dimension (pad_steps.h), and at last element by element (move_elements.h). What is computed into places that only such
-/// copies reach is computed beside them first (stage_results.h).
+/// dimension (pad_steps.h), and at last element by element (move_elements.h). Where nothing of this is found, a view is read as
+/// the whole of its memory (whole_memory.h), and what is computed into places that only copies reach is computed beside them
+/// first (stage_results.h).
 ///
 /// Afterwards every buffer has its layout, every constant too (one per layout it is read in), and
 /// `normalize_op` accepts every node.

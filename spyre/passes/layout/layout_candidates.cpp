@@ -254,9 +254,13 @@ std::vector<DeviceLayout> layouts_on_the_way(const DeviceGraph& graph, BufferId 
   const auto add = [&](const std::vector<Axis>& others) {
     if (others != axes && !offer(others, format, orders, layouts).ok()) layouts.clear();
   };
-  std::set<int64_t> outer;  // all but the row
-  for (size_t d = 0; d + 2 < axes.size(); ++d) outer.insert(axes[d].stride);
-  add(merged(axes, outer));
+  std::set<int64_t> outer, all;
+  for (size_t d = 0; d + 1 < axes.size(); ++d) {
+    all.insert(axes[d].stride);
+    if (d + 2 < axes.size()) outer.insert(axes[d].stride);
+  }
+  add(merged(axes, outer));  // rows stay rows
+  if (all != outer) add(merged(axes, all));
   const bool whole = buffer.offset == 0 && buffer.reach() == buffer.elements();
   const std::optional<DenseTensor> memory =
       whole ? dense_tensor(*buffer.layout, buffer.elements()) : std::nullopt;

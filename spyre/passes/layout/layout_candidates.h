@@ -46,10 +46,11 @@ Result<std::vector<std::vector<DeviceLayout>>> layout_candidates(const DeviceGra
 
 /// Layouts of an argument that no node asks for, and that copies between those asked for may need on their way. A view may see
 /// other dimensions than its memory has, and a copy has to know where both end: so those of its memory, where it is all of it,
-/// and those of the view with its dense ones joined.
+/// and those of the view with its dense ones joined, the rows among them or not.
 ///
-///     input x : float32[210] layout=([3, 3, 32], [32, 70, 1], ..)                    along [3, 70]
-///     input x : float16[2, 4, 4, 128] stride=[2176, 512, 128, 1] offset=128          along [2, 16, 128]: 4 of 17 rows are no group
+///     input x : float32[210] layout=([3, 3, 32], [32, 70, 1], ..)                 along [3, 70]
+///     input x : float32[70, 3] layout=([3, 3, 32], [32, 70, 1], ..)               along [3, 70], then along [210]
+///     input x : float16[2, 4, 4, 128] stride=[2176, 512, 128, 1] offset=128       along [2, 16, 128]: 4 of 17 rows are no group
 std::vector<DeviceLayout> layouts_on_the_way(const DeviceGraph& graph, BufferId id, LaneMoves moves);
 
 /// The same layout with a dimension of one stick's length that only position 0 of carries data: the form in

@@ -121,8 +121,7 @@ class NodeTable {
   // An input that is a view starts where it starts in the first of its layouts only: copies of it start with it.
   static DeviceNode reading_copies(const DeviceGraph& graph, DeviceNode node) {
     for_each_read(node.op, [&](Access& access) {
-      access.index =
-          access.index + Expr::constant(-graph.buffers[static_cast<size_t>(access.buffer)].offset);
+      access.index = access.index + Expr::constant(-graph.buffers[static_cast<size_t>(access.buffer)].offset);
     });
     return node;
   }

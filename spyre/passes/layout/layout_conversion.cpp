@@ -210,9 +210,7 @@ class Conversions::States {
   bool is_memory(size_t state) const { return state == 0 && ends_.buffers[kMemory].is_input; }
 
   // Without a dimension for lanes, and with no rows in the order of lanes.
-  bool is_plain(size_t state) const {
-    return state < count_ || (state >= 2 * count_ && state < plain_end_);
-  }
+  bool is_plain(size_t state) const { return state < count_ || (state >= 2 * count_ && state < plain_end_); }
 
   bool interleaves(size_t from, size_t to) const {
     return is_interleaved(layouts_[to]) && !is_interleaved(layouts_[from]);
@@ -233,7 +231,7 @@ class Conversions::States {
   const BufferId buffer_;
   const LaneMoves moves_;
   LanePermutations& permutations_;
-  DeviceGraph ends_;  // without nodes
+  DeviceGraph ends_;      // without nodes
   const size_t count_;    // of candidates
   size_t plain_end_ = 0;  // of those on the way, which follow the candidates with lanes
   std::vector<DeviceLayout> layouts_;

@@ -21,7 +21,7 @@ bool may_write_last(const DeviceGraph& graph) {
 
 // What a node writes, as a fresh tensor lies. None where that has another format than the target.
 std::optional<Buffer> fresh_result(const Buffer& target, const std::vector<Loop>& loops) {
-  Buffer fresh{.name = target.name + "_computed", .dtype = target.dtype};
+  Buffer fresh{.name = target.name + "_staged", .dtype = target.dtype};
   for (const Loop& loop : loops) fresh.size.push_back(loop.extent);
   fresh.stride = contiguous_strides(fresh.size);
   const DataFormat format = info_of(target.dtype).device_format;
@@ -39,26 +39,41 @@ class Stager {
   }
 
   std::optional<StagedGraph> run() {
-    for (DeviceNode& node : staged_.computed.nodes) {
-      if (staged_.computed.is_given(node.op.output.buffer) && !stage(node)) return std::nullopt;
+    std::vector<DeviceNode> nodes = std::move(staged_.computed.nodes);
+    staged_.computed.nodes.clear();
+    for (DeviceNode& node : nodes) {
+      const bool staged = staged_.computed.is_given(node.op.output.buffer);
+      if (staged && !stage(node)) return std::nullopt;
+      if (!staged) staged_.computed.nodes.push_back(std::move(node));
     }
     return std::move(staged_);
   }
 
  private:
+  // The result may lie in any way, as pairs of sticks or one element to a stick, and its copy as a fresh tensor does.
   bool stage(DeviceNode& node) {
     DeviceGraph& computed = staged_.computed;
-    DeviceNode copy = node;
-    std::erase_if(copy.loops, [](const Loop& loop) { return loop.reduced; });
+    const Access target = node.op.output;
+    DeviceNode settled = node;
+    std::erase_if(settled.loops, [](const Loop& loop) { return loop.reduced; });
     std::optional<Buffer> fresh =
-        fresh_result(computed.buffers[static_cast<size_t>(node.op.output.buffer)], copy.loops);
+        fresh_result(computed.buffers[static_cast<size_t>(target.buffer)], settled.loops);
     if (!fresh) return false;
+    Buffer free = *fresh;
+    free.name = node.name + "_computed";
+    free.layout.reset();
+    const Expr place = row_major(settled.loops);
+    node.op.output = {computed.add_buffer(std::move(free)), place};
     const BufferId result = computed.add_buffer(std::move(*fresh));
     computed.results.push_back(result);
-    const BufferId from = share(result), to = share(node.op.output.buffer);
-    const Expr place = row_major(copy.loops);
-    copy.op = {.inputs = {{from, place}}, .output = {to, node.op.output.index}};
-    node.op.output = {result, place};
+    settled.name = computed.buffers[static_cast<size_t>(result)].name;
+    settled.op = {.inputs = {node.op.output}, .output = {result, place}};
+    DeviceNode copy = settled;
+    copy.name = node.name + "_written";
+    const BufferId from = share(result), to = share(target.buffer);
+    copy.op = {.inputs = {{from, place}}, .output = {to, target.index}};
+    computed.nodes.push_back(std::move(node));
+    computed.nodes.push_back(std::move(settled));
     staged_.copied.nodes.push_back(std::move(copy));
     if (!staged_.copied.is_result(to)) staged_.copied.results.push_back(to);
     return true;
@@ -81,7 +96,8 @@ class Stager {
 
 std::optional<StagedGraph> stage_results(const DeviceGraph& graph) {
   const bool computes = std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const DeviceNode& node) {
-    return graph.is_given(node.op.output.buffer) && node.op.op != OpId::identity;
+    const bool copies = node.op.op == OpId::identity && node.op.indices.empty();
+    return graph.is_given(node.op.output.buffer) && !copies;
   });
   if (!computes || !may_write_last(graph)) return std::nullopt;
   return Stager(graph).run();

@@ -10,7 +10,7 @@
 /// copy writes such places, and copies have ways that others have not: as half-words, in whole steps, element by element
 /// (move_half_words.h, pad_steps.h, move_elements.h). So the graph is cut in two, with a layout between them that both know:
 ///
-///     x[3*p0 + 2] = i32 m[p0]        computed   t[p0] = i32 m[p0]        t as a fresh tensor lies
+///     x[3*p0 + 2] = i32 m[p0]        computed   r[p0] = i32 m[p0];   t[p0] = r[p0]       t as a fresh tensor lies
 ///                                    copied     x[3*p0 + 2] = t[p0]
 namespace spyre {
 
