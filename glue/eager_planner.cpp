@@ -97,6 +97,9 @@ class Planner {
     return true;
   }
 
+  /// An operator writes into the arguments it is given. A result of its own, which is copied there, it has where it reads
+  /// them through another view, which a graph does not know, and where it scatters along their sticks: what a scatter leaves
+  /// alone is there before it only in a result that begins as a copy.
   Status compile_any(EagerPlan& plan, bool may_copy) const {
     if (call_.written.empty()) {
       return compile_into(plan, /*direct=*/false);

@@ -124,7 +124,7 @@ def test_sticks_along_any_dimension(shape, dtype):
 
 @pytest.mark.parametrize("shape", [(2, 12, 128), (2, 2, 12, 64), (24, 128), (3, 40)], ids=str)
 def test_writes_into_what_a_conversion_left(shape):
-    """float32 narrowed on the card lies in an order of its own; afterwards it lies as a fresh tensor does."""
+    """float32 narrowed on the card lies in an order of its own, and keeps it."""
     x, y = numbers(torch.float32, *shape).remainder(512), numbers(torch.float32, *shape).remainder(500).half()
     narrowed, other = x.to("spyre").half(), y.to("spyre")
     view = narrowed.view(-1)
