@@ -12,8 +12,10 @@ namespace spyre {
 ///     x[:, 3:] of [4, 100]     input x : float16[4, 97] stride=[100, 1] offset=3 storage=400      from column 3 on
 ///                              input x : float16[4, 100] stride=[100, 1]                           read from column 3 on
 ///
-/// Indices count from the start of the memory, so they stay as they are. None where no view that is read or written starts
-/// inside its memory or ends before it, or where the memory is not that of a dense tensor.
+/// Of a view that is all of its memory, its rows as one: steps that run across rows divide it, or what it is padded to.
+///
+/// Indices count from the start of the memory, so they stay as they are. None where all views are one row already, or their
+/// memory is not that of a dense tensor.
 std::optional<DeviceGraph> with_whole_memory(const DeviceGraph& graph);
 
 /// Arguments as they are in `graph` again: what the caller passes is still the view.
