@@ -159,8 +159,7 @@ Status CallRules::values() const {
   for (const Argument& argument : call_.arguments) {
     if (const auto* number = std::get_if<Number>(&argument)) {
       const bool is_bool = number->value == 0 || number->value == 1;
-      const bool is_whole =
-          std::trunc(number->value) == number->value && Number::is_exact(number->whole());
+      const bool is_whole = std::trunc(number->value) == number->value && Number::is_exact(number->whole());
       if ((number->kind == Number::Kind::kBool && !is_bool) ||
           (number->kind == Number::Kind::kInt && !is_whole)) {
         return refuse(fmt::format("{} is no {}", number->value,
