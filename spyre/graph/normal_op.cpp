@@ -15,9 +15,15 @@ namespace {
 // The rules of one op; operands left out are null.
 class StickRules {
  public:
-  StickRules(const GraphBuffers& graph, const NormalOp& op, std::vector<const DeviceAccess*> inputs,
-             const DeviceAccess* output, std::span<const DeviceLayout* const> layouts)
-      : graph_(graph), op_(op), inputs_(std::move(inputs)), output_(output), layouts_(layouts) {}
+  /// `operands` are indices, inputs and the output.
+  StickRules(const GraphBuffers& graph, const NormalOp& op, const std::vector<const DeviceAccess*>& operands,
+             std::span<const DeviceLayout* const> layouts)
+      : graph_(graph),
+        op_(op),
+        indices_(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(op.index_count())),
+        inputs_(operands.begin() + static_cast<std::ptrdiff_t>(op.index_count()), operands.end() - 1),
+        output_(operands.back()),
+        layouts_(layouts) {}
 
   Status check() {
     SPYRE_TRY(keeps_neighbours());
@@ -26,7 +32,10 @@ class StickRules {
     if (op_.op.reduces) return reduction();
     if (info_of(op_.op.op).family == OpFamily::kConversion) SPYRE_TRY(conversion());
     if (op_.op.op == OpId::identity && copies_into_other_stick()) return restickify();
-    if (!op_.op.indices.empty()) SPYRE_TRY(moves_rows());
+    if (!op_.op.indices.empty()) {
+      SPYRE_TRY(reads_positions());
+      SPYRE_TRY(moves_rows());
+    }
     return pointwise();
   }
 
@@ -119,6 +128,19 @@ class StickRules {
     }
     return length <= 1 ? Status()
                        : Status(unsupported("writes one element of a stick whose others are in use"));
+  }
+
+  // Positions lie along sticks, unless there is one alone.
+  Status reads_positions() const {
+    for (const DeviceAccess* index : indices_) {
+      if (index == nullptr || index->lane >= 0) continue;
+      for (size_t loop = 0; loop < op_.access.loops.size(); ++loop) {
+        if (op_.access.loops[loop].extent > 1 && index->uses(static_cast<int>(loop))) {
+          return unsupported("positions lie along sticks");
+        }
+      }
+    }
+    return Status();
   }
 
   // A gather or scatter: what positions from memory choose are sticks, each chosen once for all its elements.
@@ -337,7 +359,7 @@ class StickRules {
 
   const GraphBuffers& graph_;
   const NormalOp& op_;
-  std::vector<const DeviceAccess*> inputs_;
+  std::vector<const DeviceAccess*> indices_, inputs_;
   const DeviceAccess* output_;
   std::span<const DeviceLayout* const> layouts_;
 };
@@ -378,19 +400,12 @@ Result<NormalOp> normalized(const GraphBuffers& graph, const DeviceNode& node,
   }
   SPYRE_ASSIGN_OR_RETURN(normal.access, normalize_access(node.loops, operands));
 
-  std::vector<const DeviceAccess*> inputs(normal.op.inputs.size(), nullptr);
-  const DeviceAccess* output = nullptr;
+  std::vector<const DeviceAccess*> found;
   size_t next = 0;
-  for (size_t i = 0; i < layouts.size(); ++i) {
-    if (layouts[i] == nullptr) continue;
-    const DeviceAccess* access = &normal.access.operands[next++];
-    if (i + 1 == layouts.size()) {
-      output = access;
-    } else if (i >= normal.op.indices.size()) {
-      inputs[i - normal.op.indices.size()] = access;
-    }
+  for (const DeviceLayout* layout : layouts) {
+    found.push_back(layout == nullptr ? nullptr : &normal.access.operands[next++]);
   }
-  SPYRE_TRY(StickRules(graph, normal, std::move(inputs), output, layouts).check());
+  SPYRE_TRY(StickRules(graph, normal, found, layouts).check());
   return normal;
 }
 

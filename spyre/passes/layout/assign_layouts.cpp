@@ -8,6 +8,7 @@
 #include "spyre/passes/layout/move_elements.h"
 #include "spyre/passes/layout/move_half_words.h"
 #include "spyre/passes/layout/pad_steps.h"
+#include "spyre/passes/layout/stage_operands.h"
 #include "spyre/passes/layout/stage_results.h"
 #include "spyre/passes/layout/whole_memory.h"
 
@@ -108,12 +109,15 @@ Status assign_layouts(DeviceGraph& graph, const LayoutSearchOptions& options) {
     graph = std::move(*whole);
     return Status();
   }
-  std::optional<StagedGraph> staged = stage_results(graph);
-  if (!staged || !assign_layouts(staged->computed, options).ok() ||
-      !assign_layouts(staged->copied, options).ok())
-    return *refused;
-  graph = joined(graph, std::move(*staged));
-  return Status();
+  for (const auto& stage : {stage_results, stage_operands}) {
+    std::optional<StagedGraph> staged = stage(graph);
+    if (!staged || !assign_layouts(staged->copied, options).ok() ||
+        !assign_layouts(staged->computed, options).ok())
+      continue;
+    graph = joined(graph, std::move(*staged));
+    return Status();
+  }
+  return *refused;
 }
 
 }  // namespace spyre

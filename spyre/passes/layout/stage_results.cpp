@@ -107,6 +107,10 @@ DeviceGraph joined(const DeviceGraph& graph, StagedGraph staged) {
   DeviceGraph whole = std::move(staged.computed);
   whole.results = graph.results;
   std::vector<BufferId> known = staged.shared;
+  // What the copies made was an input of what is computed.
+  for (size_t i = 0; staged.copies_first && i < known.size(); ++i) {
+    whole.buffers[static_cast<size_t>(known[i])].is_input = staged.copied.buffers[i].is_input;
+  }
   for (size_t id = known.size(); id < staged.copied.buffers.size(); ++id) {
     Buffer buffer = std::move(staged.copied.buffers[id]);
     if (buffer.memory_of >= 0) buffer.memory_of = known[static_cast<size_t>(buffer.memory_of)];
@@ -115,8 +119,10 @@ DeviceGraph joined(const DeviceGraph& graph, StagedGraph staged) {
   for (DeviceNode& node : staged.copied.nodes) {
     for_each_access(node.op,
                     [&](Access& access) { access.buffer = known[static_cast<size_t>(access.buffer)]; });
-    whole.nodes.push_back(std::move(node));
   }
+  auto at = staged.copies_first ? whole.nodes.begin() : whole.nodes.end();
+  whole.nodes.insert(at, std::move_iterator(staged.copied.nodes.begin()),
+                     std::move_iterator(staged.copied.nodes.end()));
   return whole;
 }
 

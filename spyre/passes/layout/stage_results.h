@@ -14,10 +14,12 @@
 ///                                    copied     x[3*p0 + 2] = t[p0]
 namespace spyre {
 
-/// The two graphs. The first buffers of `copied` are buffers of `computed`, and `shared` says which.
+/// Two graphs: one that computes, with all buffers of the graph that was cut, and one of copies before or behind it. The
+/// first buffers of `copied` are buffers of `computed`, and `shared` says which.
 struct StagedGraph {
   DeviceGraph computed, copied;
   std::vector<BufferId> shared;
+  bool copies_first = false;
 };
 
 /// None where no operation but copies writes to inputs, or where something written is read afterwards. Needs select-ops.
