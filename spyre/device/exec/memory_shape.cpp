@@ -188,12 +188,6 @@ bool part_of(const MemoryDim& dim, const MemoryDim& whole) {
   return whole.steps % times(step, dim.steps) == 0 || (step > 1 && times(step, dim.steps - 1) < whole.steps);
 }
 
-/// Whether a dim walks all of one of the buffer's, and its gap skips as many again, once or more often.
-bool skips_whole(const MemoryDim& dim, const MemoryDim& whole) {
-  return dim.written != kNoPadding && dim.stride == whole.stride &&
-         ceil_div(dim.written, dim.per_stick) == whole.steps && dim.steps % whole.steps == 0;
-}
-
 /// Whether a dim walks through several of the buffer's that lie end to end, from the first to the last step.
 bool joins(const MemoryDim& dim, const std::vector<MemoryDim>& buffer) {
   int64_t steps = 0;
@@ -215,10 +209,14 @@ bool joins(const MemoryDim& dim, const std::vector<MemoryDim>& buffer) {
 
 bool views(const MemoryShape& view, const MemoryShape& buffer) {
   const std::vector<MemoryDim> single = stepping_dims(buffer), joined = joined_dims(buffer);
+  const auto holds = [&](const MemoryDim& dim) {
+    const auto has = [&](const MemoryDim& whole) { return part_of(dim, whole); };
+    return std::ranges::any_of(single, has) || std::ranges::any_of(joined, has) || joins(dim, single);
+  };
   return std::ranges::all_of(stepping_dims(view), [&](const MemoryDim& dim) {
-    const auto holds = [&](const MemoryDim& whole) { return part_of(dim, whole) || skips_whole(dim, whole); };
-    return std::ranges::any_of(single, holds) || std::ranges::any_of(joined, holds) || joins(dim, single) ||
-           dim.written <= dim.per_stick;
+    MemoryDim before_gap = dim;
+    before_gap.steps = dim.written == kNoPadding ? dim.steps : ceil_div(dim.written, dim.per_stick);
+    return before_gap.steps <= 1 || holds(dim) || holds(before_gap);
   });
 }
 
