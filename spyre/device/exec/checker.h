@@ -78,7 +78,7 @@ class Checker {
     std::set<int64_t> overwrote;  ///< sequence numbers of records that lost sticks to it
     int64_t written = 0;          ///< sticks, of all cores
     int64_t sticks = 0;           ///< that still point here
-    bool was_read = false;
+    StickRun read;                ///< what its readers touched, this and beyond it; empty: nobody read it
   };
   /// A part of device memory with an owner.
   struct Region {

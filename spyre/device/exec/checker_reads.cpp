@@ -22,11 +22,16 @@ int64_t bytes_of(const MemoryShape& buffer) {
   return bytes;
 }
 
+/// Whether sticks lie in a buffer.
+bool lies_in(const StickRun& sticks, const MemoryShape& buffer) {
+  const int64_t begin = sticks.first * kStick - buffer.base;
+  return begin >= 0 && begin + sticks.count * kStick <= bytes_of(buffer);
+}
+
 /// Whether what another writer wrote, `hull`, is a part of this one's buffer: slices name its whole extents, the rest as
 /// gaps, and lie inside of it.
 bool same_buffer(const MemoryShape& other, const StickRun& hull, const MemoryShape& writer) {
-  const int64_t begin = hull.first * kStick - writer.base;
-  if (begin < 0 || begin + hull.count * kStick > bytes_of(writer)) {
+  if (!lies_in(hull, writer)) {
     return false;
   }
   const auto steps = [](const MemoryShape& shape) {
@@ -95,8 +100,10 @@ std::optional<Box> Checker::without_gap(const BoundOp& bound, int tensor, int co
   bool filled = false;
   each_writer([&](uint32_t number) {
     const Record& other = records_[number];
+    // Whoever was read together with what is not of this buffer is a part of another one, and left over.
+    const bool of_another = other.read.count != 0 && !lies_in(other.read, view);
     filled |= !writer.overwrote.contains(other.sequence) && other.who.launch == writer.who.launch &&
-              same_buffer(other.shape, other.hull, writer.shape);
+              !of_another && same_buffer(other.shape, other.hull, writer.shape);
   });
   return smaller && !filled ? std::optional(box) : std::nullopt;
 }
@@ -137,6 +144,7 @@ std::optional<Box> Checker::without_odd_end(const BoundOp& bound, int tensor, in
 Checker::Input Checker::check_input(const BoundOp& bound, int tensor) {
   const Tensor& t = bound.tensors[tensor];
   Input input{.padding = PaddedInput(bound.dims())};
+  const StickRun all_touched = hull_of(sticks_[tensor]).value_or(StickRun());
   std::vector<uint32_t> all;
   std::vector<int> seen;  // one core of each different slice
   bool missing = false, gap = false;
@@ -180,7 +188,8 @@ Checker::Input Checker::check_input(const BoundOp& bound, int tensor) {
     }
     check_found(bound, tensor, core, hull_of(sticks), found);
     for (const uint32_t number : found) {
-      records_[number].was_read = true;
+      StickRun& read = records_[number].read;
+      read = read.count == 0 ? all_touched : join(read, all_touched);
       if (std::find(all.begin(), all.end(), number) == all.end()) {
         all.push_back(number);
       }

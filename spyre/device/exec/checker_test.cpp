@@ -137,6 +137,23 @@ TEST(Checker, ATileWithinAnOlderBufferHasItsOwnGap) {
               IsEmpty());
 }
 
+TEST(Checker, ATileThatWasReadFillsNoOther) {
+  // Five rows of a tile, turned; then a tile that begins eight rows before it: its gap is none of the old one's.
+  TensorSpec five = hbm(0x30000 + 8 * 128);
+  five.gap = {{"mb", 59}};
+  const auto two_tiles = [&](bool turned) {
+    Scene scene;
+    scene.host(kX, 0x4000).op(neg(hbm(kX), five, 5));
+    if (turned) {
+      scene.op(turn(0x30000 + 8 * 128, 0x40000));
+    }
+    return scene.op(one_row_of_a_tile(0x30000)).op(turn(0x30000, 0x20000)).findings();
+  };
+  EXPECT_THAT(two_tiles(true), IsEmpty());
+  // Had nobody read them, they would be slices of one buffer, and the rows between missing.
+  EXPECT_THAT(two_tiles(false), ElementsAre(breaks(Rule::kUninitialised)));
+}
+
 TEST(Checker, StepsWrittenOverABufferLeaveItsGapWhereItWas) {
   // 33 rows of a tile, then every second of them again; the sum along the turned rows masks the gap and no more.
   TensorSpec rows = hbm(kY), steps{.order = {"in", "mb", "out"}, .base = kY, .gap = {{"in", 1}, {"mb", 15}}};
@@ -352,6 +369,26 @@ TEST(Checker, ProducerAndConsumerStepThroughLxAlike) {
   TensorSpec in{.order = {"out", "mb"}, .base = kX}, by_rows{.order = {"out", "mb"}, .base = 0, .lx = true};
   const OpSpec rows{.function = "neg", .dims = {{"mb", 2}, {"out", 128}}, .tensors = {in, by_rows}};
   EXPECT_THAT(Scene().host(kX, 512).op(rows).op(neg(lx(0), hbm(kY))).findings(), IsEmpty());
+}
+
+TEST(Checker, OfADimWithAGapTheStepsBeforeItAreTheWritersToo) {
+  // Two pieces of 100 rows, read as 100 rows of two elements, a stick each, in memory that has room for four.
+  TensorSpec piece = hbm(kY);
+  piece.gap = {{"mb", 100}};
+  const auto read = [&](int64_t elements, int64_t room) {
+    const std::vector<std::string> order = {"mb", "in", "out"};
+    const OpSpec op{.function = "neg",
+                    .dims = {{"mb", 100}, {"in", elements}, {"out", 64}},
+                    .tensors = {{.order = order, .base = kY, .gap = {{"in", room - elements}}},
+                                {.order = order, .base = 0x20000}}};
+    Scene scene;
+    scene.host(kX, 100 * 128).op(neg(hbm(kX), piece, 100));
+    piece.base = kY + 100 * 128;
+    return scene.op(neg(hbm(kX), piece, 100)).op(op).findings();
+  };
+  EXPECT_THAT(read(2, 4), IsEmpty());
+  piece.base = kY;
+  EXPECT_THAT(read(3, 4), ElementsAre(breaks(Rule::kLayout), breaks(Rule::kUninitialised)));
 }
 
 TEST(Checker, ProducerAndConsumerAgreeOnTheFormat) {

@@ -153,7 +153,7 @@ void Checker::check_overwritten(const BoundOp& bound, int core, const StickRun& 
     const bool kernel_local = fresh.memory == Residence::kLx || (region != nullptr && region->is_pool);
     const bool slice =
         fresh.written < under.written && is_slice_of(fresh.shape, fresh.hull, under.shape, under.hull);
-    if (kernel_local && !under.was_read && !under.from_host && under.who.launch == launch_ && !slice) {
+    if (kernel_local && under.read.count == 0 && !under.from_host && under.who.launch == launch_ && !slice) {
       report(Rule::kLostResult, bound, output, core, {first, count},
              "writes over a result that nobody has read", under.who);
     }
