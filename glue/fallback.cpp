@@ -144,11 +144,19 @@ class Call {
     return entry->second.host;
   }
 
+  /// Whether an argument that is written is not read: `out`, and what cummax and cummin have their helpers fill.
+  bool is_out_argument(const c10::Argument& argument) const {
+    const std::string& op = schema_.name();
+    const bool is_helper = op == "aten::_cummax_helper" || op == "aten::_cummin_helper";
+    return argument.is_out() || (is_helper && argument.alias_info() != nullptr);
+  }
+
   void move_arguments() {
     for (size_t i = 0; i < schema_.arguments().size(); ++i) {
       c10::IValue& value = (*stack_)[first_ + i];
       const c10::AliasInfo* alias = schema_.arguments()[i].alias_info();
-      const bool written = alias != nullptr && alias->isWrite(), is_out = schema_.arguments()[i].is_out();
+      const bool written = alias != nullptr && alias->isWrite();
+      const bool is_out = is_out_argument(schema_.arguments()[i]);
       if (value.isTensor()) {
         const at::Tensor tensor = value.toTensor();
         value = to_host(tensor, is_out);
