@@ -76,6 +76,7 @@ class Checker {
     std::map<int, int64_t> held;  ///< LX: by core id, the first stick of the buffer that the core holds
     int64_t sequence = 0;         ///< unlike its number, never used again
     std::set<int64_t> overwrote;  ///< sequence numbers of records that lost sticks to it
+    std::set<int64_t> updated;    ///< those of them of which nobody had read more: buffers in use
     int64_t written = 0;          ///< sticks, of all cores
     int64_t sticks = 0;           ///< that still point here
     StickRun read;                ///< what its readers touched, this and beyond it; empty: nobody read it

@@ -63,11 +63,13 @@ std::optional<Box> Checker::without_gap(const BoundOp& bound, int tensor, int co
     return found;
   };
   uint32_t first = writer_of(hull_of(touched).first);
+  Footprint known = touched;
   if (first == 0) {  // all of the core's part may be gap: then ask where the tensor begins
-    first = writer_of(hull_of(sticks_[tensor])->first);
+    known = {*hull_of(sticks_[tensor])};
+    first = writer_of(known.front().first);
   }
-  const auto each_writer = [&](const auto& see) {
-    for (const StickRun& run : touched) {
+  const auto each_writer = [&](const Footprint& sticks, const auto& see) {
+    for (const StickRun& run : sticks) {
       hbm_.for_each_run(run.first, run.count, [&](uint32_t number, int64_t, int64_t) {
         if (number != 0 && number != first) {
           see(number);
@@ -75,13 +77,10 @@ std::optional<Box> Checker::without_gap(const BoundOp& bound, int tensor, int co
       });
     }
   };
-  // Where steps or slices were written over the buffer that is read, its own writer knows where the gap begins. One of
-  // another size or place is an older one that only lay there.
-  const MemoryShape view = shape_of(bound, tensor);
-  each_writer([&](uint32_t number) {
+  // Where steps or slices were written over a whole buffer, its own writer knows where the gap begins.
+  each_writer(known, [&](uint32_t number) {
     const Record &slice = records_[first], &whole = records_[number];
-    const bool is_read = whole.shape.base == view.base && bytes_of(whole.shape) == bytes_of(view);
-    if (is_read && slice.overwrote.contains(whole.sequence) &&
+    if (slice.updated.contains(whole.sequence) &&
         is_slice_of(slice.shape, slice.hull, whole.shape, whole.hull)) {
       first = number;
     }
@@ -90,6 +89,7 @@ std::optional<Box> Checker::without_gap(const BoundOp& bound, int tensor, int co
   if (first == 0 || writer.from_host) {
     return std::nullopt;
   }
+  const MemoryShape view = shape_of(bound, tensor);
   Box box = touched_box(bound, tensor, core);
   bool smaller = false;
   for (const MemoryDim& dim : view.dims) {
@@ -98,7 +98,7 @@ std::optional<Box> Checker::without_gap(const BoundOp& bound, int tensor, int co
     box.upper[dim.op_dim] = std::min(box.upper[dim.op_dim], end);
   }
   bool filled = false;
-  each_writer([&](uint32_t number) {
+  each_writer(touched, [&](uint32_t number) {
     const Record& other = records_[number];
     // Whoever was read together with what is not of this buffer is a part of another one, and left over.
     const bool of_another = other.read.count != 0 && !lies_in(other.read, view);
@@ -144,7 +144,6 @@ std::optional<Box> Checker::without_odd_end(const BoundOp& bound, int tensor, in
 Checker::Input Checker::check_input(const BoundOp& bound, int tensor) {
   const Tensor& t = bound.tensors[tensor];
   Input input{.padding = PaddedInput(bound.dims())};
-  const StickRun all_touched = hull_of(sticks_[tensor]).value_or(StickRun());
   std::vector<uint32_t> all;
   std::vector<int> seen;  // one core of each different slice
   bool missing = false, gap = false;
@@ -188,13 +187,16 @@ Checker::Input Checker::check_input(const BoundOp& bound, int tensor) {
     }
     check_found(bound, tensor, core, hull_of(sticks), found);
     for (const uint32_t number : found) {
-      StickRun& read = records_[number].read;
-      read = read.count == 0 ? all_touched : join(read, all_touched);
       if (std::find(all.begin(), all.end(), number) == all.end()) {
         all.push_back(number);
       }
     }
     seen.push_back(core);
+  }
+  for (const uint32_t number : all) {
+    StickRun& read = records_[number].read;
+    const StickRun touched = hull_of(sticks_[tensor]).value();
+    read = read.count == 0 ? touched : join(read, touched);
   }
   learn(bound, tensor, all, input);
   if (gap) {
@@ -319,7 +321,16 @@ void Checker::check_missing(const BoundOp& bound, int tensor, int core, const Me
 void Checker::check_found(const BoundOp& bound, int tensor, int core, const StickRun& hull,
                           const std::vector<uint32_t>& found) {
   const Tensor& t = bound.tensors[tensor];
+  const MemoryShape view = shape_of(bound, tensor);
   check_clobber(bound, tensor, core, found);
+  // Steps and slices written over a buffer step as they like within it: the buffer's own writer says how to read it.
+  const auto steps_alike = [&](const Record& record) {
+    return views(view, record.shape) || std::ranges::any_of(found, [&](uint32_t number) {
+             const Record& whole = records_[number];
+             return record.overwrote.contains(whole.sequence) && views(view, whole.shape) &&
+                    is_slice_of(record.shape, record.hull, whole.shape, whole.hull);
+           });
+  };
   for (const uint32_t number : found) {
     const Record& record = records_[number];
     if (record.from_host || !is_plain(t)) {
@@ -328,7 +339,7 @@ void Checker::check_found(const BoundOp& bound, int tensor, int core, const Stic
     Party who = record.who;
     if (t.residence == Residence::kLx) {
       check_held(bound, tensor, core, record, hull);
-    } else if (!record.shape.dims.empty() && !views(shape_of(bound, tensor), record.shape)) {
+    } else if (!record.shape.dims.empty() && !steps_alike(record)) {
       report(Rule::kLayout, bound, tensor, core, hull,
              "steps through the buffer in another way than its writer", who);
     }

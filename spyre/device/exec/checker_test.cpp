@@ -154,6 +154,26 @@ TEST(Checker, ATileThatWasReadFillsNoOther) {
   EXPECT_THAT(two_tiles(false), ElementsAre(breaks(Rule::kUninitialised)));
 }
 
+TEST(Checker, ATileWhereOneOfItsSizeWasReadIsANewOne) {
+  // All 64 rows were turned, then one row is written: the other 63 are nobody's. Before, it is one row of the 64.
+  const auto one_of_64 = [](bool read_before) {
+    Scene scene;
+    scene.host(kX, 0x4000).op(neg(hbm(kX), hbm(0x30000), 64));
+    if (read_before) {
+      scene.op(turn(0x30000, 0x40000));
+    }
+    return scene.op(one_row_of_a_tile(0x30000))
+        .op(turn(0x30000, 0x20000))
+        .op({.function = "sum",
+             .dims = {{"mb", 64}, {"out", 64}},
+             .tensors = {hbm(0x20000), {.order = {"mb", "out"}, .scale = {{"out", -2}}, .base = 0x50000}},
+             .accumulator_listed = true})
+        .findings();
+  };
+  EXPECT_THAT(one_of_64(false), IsEmpty());
+  EXPECT_THAT(one_of_64(true), ElementsAre(breaks(Rule::kPadding)));
+}
+
 TEST(Checker, StepsWrittenOverABufferLeaveItsGapWhereItWas) {
   // 33 rows of a tile, then every second of them again; the sum along the turned rows masks the gap and no more.
   TensorSpec rows = hbm(kY), steps{.order = {"in", "mb", "out"}, .base = kY, .gap = {{"in", 1}, {"mb", 15}}};

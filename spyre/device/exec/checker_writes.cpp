@@ -149,6 +149,9 @@ void Checker::check_overwritten(const BoundOp& bound, int core, const StickRun& 
     }
     Record& under = records_[old];
     records_[number].overwrote.insert(under.sequence);
+    if (under.read.count == 0 || join(under.read, fresh.hull) == fresh.hull) {
+      records_[number].updated.insert(under.sequence);
+    }
     const Region* region = fresh.memory == Residence::kHbm ? region_of(first * kStick) : nullptr;
     const bool kernel_local = fresh.memory == Residence::kLx || (region != nullptr && region->is_pool);
     const bool slice =
