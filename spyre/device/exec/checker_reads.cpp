@@ -77,10 +77,14 @@ std::optional<Box> Checker::without_gap(const BoundOp& bound, int tensor, int co
       });
     }
   };
-  // Where steps or slices were written over a whole buffer, its own writer knows where the gap begins.
+  // Where steps or slices were written over a whole buffer, its own writer knows where the gap begins; not if anything
+  // else was written over it before.
   each_writer(known, [&](uint32_t number) {
     const Record &slice = records_[first], &whole = records_[number];
-    if (slice.updated.contains(whole.sequence) &&
+    const bool in_use = std::ranges::none_of(records_, [&](const Record& over) {
+      return over.overwrote.contains(whole.sequence) && !over.updated.contains(whole.sequence);
+    });
+    if (in_use && slice.updated.contains(whole.sequence) &&
         is_slice_of(slice.shape, slice.hull, whole.shape, whole.hull)) {
       first = number;
     }

@@ -156,11 +156,14 @@ TEST(Checker, ATileThatWasReadFillsNoOther) {
 
 TEST(Checker, ATileWhereOneOfItsSizeWasReadIsANewOne) {
   // All 64 rows were turned, then one row is written: the other 63 are nobody's. Before, it is one row of the 64.
-  const auto one_of_64 = [](bool read_before) {
+  const auto one_of_64 = [](int64_t read_before, int64_t written_before = 0) {
     Scene scene;
     scene.host(kX, 0x4000).op(neg(hbm(kX), hbm(0x30000), 64));
-    if (read_before) {
-      scene.op(turn(0x30000, 0x40000));
+    if (read_before > 0) {
+      scene.op(neg(hbm(0x30000), hbm(0x40000), read_before));
+    }
+    if (written_before > 0) {
+      scene.op(neg(hbm(kX), hbm(0x30000 + 20 * 128), written_before));
     }
     return scene.op(one_row_of_a_tile(0x30000))
         .op(turn(0x30000, 0x20000))
@@ -170,8 +173,11 @@ TEST(Checker, ATileWhereOneOfItsSizeWasReadIsANewOne) {
              .accumulator_listed = true})
         .findings();
   };
-  EXPECT_THAT(one_of_64(false), IsEmpty());
-  EXPECT_THAT(one_of_64(true), ElementsAre(breaks(Rule::kPadding)));
+  EXPECT_THAT(one_of_64(0), IsEmpty());
+  EXPECT_THAT(one_of_64(64), ElementsAre(breaks(Rule::kPadding)));
+  // The row that was read is written again: an update, unless others used the memory in between.
+  EXPECT_THAT(one_of_64(1), IsEmpty());
+  EXPECT_THAT(one_of_64(1, 3), ElementsAre(breaks(Rule::kPadding)));
 }
 
 TEST(Checker, StepsWrittenOverABufferLeaveItsGapWhereItWas) {
