@@ -5,6 +5,7 @@
 #include "glue/bindings.h"
 #include "glue/eager.h"
 #include "glue/eager_steps.h"
+#include "glue/kernels.h"
 #include "spyre/forms/promotion.h"
 
 namespace spyre::glue {
@@ -75,6 +76,9 @@ std::optional<std::string> promoted_type(const std::vector<std::pair<std::string
 
 void bind_forms(py::module& module) {
   module.def("promoted_type", &promoted_type, py::arg("operands"), py::arg("default_float") = "float32");
+  module.def("is_whole_attention", &is_whole_attention, py::arg("query"), py::arg("key"), py::arg("value"),
+             py::arg("dropout"));
+  module.def("is_whole_one_hot", &is_whole_one_hot, py::arg("index"), py::arg("classes"));
   module.def("run_form", &run_form, py::arg("name"), py::arg("overload"), py::arg("form"));
 }
 

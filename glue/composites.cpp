@@ -31,22 +31,26 @@ std::optional<at::Tensor> whole_on_card(const at::Tensor& x, const Whole& whole)
   }
 }
 
-bool is_attended_on_card(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                         double dropout) {
+}  // namespace
+
+bool is_whole_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                        double dropout) {
   const c10::ScalarType type = query.scalar_type();
   const bool known = type == c10::kHalf || type == c10::kBFloat16 || type == c10::kFloat;
   return is_spyre(query) && known && query.dim() >= 3 && query.dim() == key.dim() &&
          query.dim() == value.dim() && dropout == 0;
 }
 
-}  // namespace
+bool is_whole_one_hot(const at::Tensor& index, int64_t classes) {
+  return is_spyre(index) && index.sym_numel() > 0 && classes > 0;  // otherwise their number is left to values
+}
 
 at::Tensor attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                      const std::optional<at::Tensor>& mask, double dropout, bool is_causal,
                      std::optional<double> scale, bool enable_gqa) {
   using Whole = at::Tensor(const at::Tensor&, const at::Tensor&, const at::Tensor&,
                            const std::optional<at::Tensor>&, bool, std::optional<double>);
-  if (is_attended_on_card(query, key, value, dropout)) {
+  if (is_whole_attention(query, key, value, dropout)) {
     static const auto whole =
         c10::Dispatcher::singleton().findSchemaOrThrow("spyre::attention", "").typed<Whole>();
     if (auto found =
@@ -60,7 +64,7 @@ at::Tensor attention(const at::Tensor& query, const at::Tensor& key, const at::T
 
 at::Tensor one_hot(const at::Tensor& index, int64_t classes) {
   using Whole = at::Tensor(const at::Tensor&, int64_t);
-  if (is_spyre(index) && index.sym_numel() > 0 && classes > 0) {  // otherwise their number is left to values
+  if (is_whole_one_hot(index, classes)) {
     static const auto whole =
         c10::Dispatcher::singleton().findSchemaOrThrow("spyre::one_hot", "").typed<Whole>();
     if (auto found = whole_on_card(index, [&] { return whole.call(index, classes); })) {

@@ -68,6 +68,10 @@ at::Tensor attention(const at::Tensor& query, const at::Tensor& key, const at::T
                      const std::optional<at::Tensor>& mask, double dropout, bool is_causal,
                      std::optional<double> scale, bool enable_gqa);
 at::Tensor one_hot(const at::Tensor& index, int64_t classes);
+/// Whether these are operators of the card's.
+bool is_whole_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                        double dropout);
+bool is_whole_one_hot(const at::Tensor& index, int64_t classes);
 /// What `nn.TransformerEncoder` asks before it packs padded texts into a nested tensor: the card has none.
 bool packs_no_texts(const at::Tensor& x, const at::Tensor& mask);
 

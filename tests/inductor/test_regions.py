@@ -3,6 +3,7 @@
 import pytest
 import torch
 from torch.utils.checkpoint import checkpoint
+from torch_spyre._inductor import kernels, regions
 
 pytestmark = pytest.mark.usefixtures("on_the_card_only")
 
@@ -52,8 +53,6 @@ def test_a_region_is_compiled_once(width, dtype):
 
 
 def _loaded():
-    from torch_spyre._inductor import kernels
-
     return list(kernels.loaded)
 
 
@@ -103,3 +102,68 @@ def test_a_loop():
     found = torch.compile(loop)(torch.tensor(2), x.to("spyre"))
     assert int(found[0]) == 5
     near(found[1], x * 8)
+
+
+class Layer(torch.nn.Module):
+    """A decoder layer of few numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.before, self.between = torch.nn.LayerNorm(64), torch.nn.LayerNorm(64)
+        self.query, self.key, self.value, self.out = (torch.nn.Linear(64, 64) for _ in range(4))
+        self.gate, self.up, self.down = torch.nn.Linear(64, 128), torch.nn.Linear(64, 128), torch.nn.Linear(128, 64)
+
+    def forward(self, x):
+        y = self.before(x)
+        heads = [f(y).view(*y.shape[:2], 4, 16).transpose(1, 2) for f in (self.query, self.key, self.value)]
+        y = torch.nn.functional.scaled_dot_product_attention(*heads, is_causal=True)
+        x = x + self.out(y.transpose(1, 2).reshape(x.shape))
+        y = self.between(x)
+        return x + self.down(torch.nn.functional.silu(self.gate(y)) * self.up(y))
+
+
+def _layers(count: int) -> torch.nn.Sequential:
+    torch.manual_seed(0)
+    return torch.nn.Sequential(*(Layer() for _ in range(count))).half().eval()
+
+
+@pytest.mark.parametrize("train", (False, True))
+def test_layers_that_repeat_are_compiled_once(train):
+    x, model = torch.randn(2, 10, 64, dtype=torch.float16), _layers(regions.LEAST_TIMES)
+
+    def run(x, compiled):
+        model.zero_grad()
+        if not train:
+            with torch.no_grad():
+                return [compiled(x)]
+        out = compiled(x)
+        out.float().square().mean().backward()
+        return [out.detach(), *(p.grad.clone() for p in model.parameters())]
+
+    expected = run(x, model)
+    model.to("spyre")
+    before = {k.number for k in _loaded()}
+    for found, e in zip(run(x.to("spyre"), torch.compile(model, fullgraph=True)), expected, strict=True):
+        near(found, e)
+    new = [k for k in _loaded() if k.number not in before]
+    assert sum("attention.default" in k.text for k in new) == 1
+
+
+def test_few_layers_are_one_kernel():
+    x, model = torch.randn(2, 10, 64, dtype=torch.float16), _layers(2)
+    expected = model(x)
+    before = {k.number for k in _loaded()}
+    with torch.no_grad():
+        near(torch.compile(model.to("spyre"))(x.to("spyre")), expected)
+    assert len([k for k in _loaded() if k.number not in before]) == 1
+
+
+def test_graphs_of_the_cpu_stay_as_they_are():
+    seen = []
+
+    def look(graph, inputs):
+        seen.append([n.target for n in graph.graph.nodes])
+        return graph.forward
+
+    torch.compile(_layers(regions.LEAST_TIMES).float(), backend=look)(torch.randn(2, 10, 64))
+    assert seen and torch.ops.higher_order.invoke_subgraph not in seen[0]

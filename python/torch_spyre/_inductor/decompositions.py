@@ -8,6 +8,7 @@ import functools
 
 import torch
 
+from torch_spyre import _C
 from torch_spyre._inductor import registered
 
 aten = torch.ops.aten
@@ -134,6 +135,20 @@ def index_put(x, indices, values, accumulate=False):
     if not _on_card(x) or empty or not (accumulate or of_row):
         return NotImplemented
     return torch.ops.spyre.index_put(x, indices, values, accumulate)
+
+
+# Above autograd the next two are met in glue/composites.cpp; regions that repeat are traced below it.
+
+
+@_form(aten.scaled_dot_product_attention.default)
+def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False):
+    whole = _C.is_whole_attention(query, key, value, dropout_p)
+    return torch.ops.spyre.attention(query, key, value, attn_mask, is_causal, scale) if whole else NotImplemented
+
+
+@_form(aten.one_hot.default)
+def one_hot(index, num_classes=-1):
+    return torch.ops.spyre.one_hot(index, num_classes) if _C.is_whole_one_hot(index, num_classes) else NotImplemented
 
 
 @_form(aten._grouped_mm.default)

@@ -66,10 +66,11 @@ class SpyreInterface(DeviceInterface):
 
 def register_with_dynamo() -> None:
     """Ctrl-C may end it anywhere, then it is run again: every step bears that."""
-    from torch_spyre._inductor import patches
+    from torch_spyre._inductor import patches, regions
 
     register_interface_for_device("spyre", SpyreInterface)
     patches.guard_device_layouts()
+    regions.install()
     _register_backend_name()
 
 
