@@ -209,14 +209,19 @@ bool joins(const MemoryDim& dim, const std::vector<MemoryDim>& buffer) {
 
 bool views(const MemoryShape& view, const MemoryShape& buffer) {
   const std::vector<MemoryDim> single = stepping_dims(buffer), joined = joined_dims(buffer);
-  const auto holds = [&](const MemoryDim& dim) {
-    const auto has = [&](const MemoryDim& whole) { return part_of(dim, whole); };
-    return std::ranges::any_of(single, has) || std::ranges::any_of(joined, has) || joins(dim, single);
+  const auto any_has = [&](const auto& has) {
+    return std::ranges::any_of(single, has) || std::ranges::any_of(joined, has);
   };
   return std::ranges::all_of(stepping_dims(view), [&](const MemoryDim& dim) {
     MemoryDim before_gap = dim;
     before_gap.steps = dim.written == kNoPadding ? dim.steps : ceil_div(dim.written, dim.per_stick);
-    return before_gap.steps <= 1 || holds(dim) || holds(before_gap);
+    return before_gap.steps <= 1 || joins(dim, single) || joins(before_gap, single) ||
+           any_has([&](const MemoryDim& whole) { return part_of(dim, whole); }) ||
+           any_has([&](const MemoryDim& whole) {
+             // With its gap it takes a whole number of the buffer's dims, or the buffer's a whole number of it.
+             const bool fits = whole.steps % dim.steps == 0 || dim.steps % whole.steps == 0;
+             return fits && part_of(before_gap, whole);
+           });
   });
 }
 
