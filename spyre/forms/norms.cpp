@@ -77,13 +77,15 @@ double epsilon_of(HostType dtype) {
   }
 }
 
+/// A number is a row of one.
+TensorView as_row(const TensorView& x) {
+  return x.size.empty() ? unsqueeze(x, 0) : x;
+}
+
 }  // namespace
 
 Status softmax(Builder& builder, Arguments args, std::string_view op) {
-  const TensorView& x = tensor(args[0]);
-  if (x.size.empty()) {
-    return refuse("a softmax of one number");
-  }
+  const TensorView x = as_row(tensor(args[0]));
   SPYRE_TRY(float_type(x));
   const HostType type = builder.result().dtype;
   SPYRE_ASSIGN_OR_RETURN(std::vector<bool> folded, dimensions(args[1], x.size.size()));
@@ -105,7 +107,7 @@ Status softmax(Builder& builder, Arguments args, std::string_view op) {
   const Value term = add.load(shifted, rows.inside(add));
   add.store(add.reduce("sum", {logarithm ? add.op("exp", {term}) : term}));
 
-  NodeBuilder last = builder.node(builder.result(), rows.size);
+  NodeBuilder last = builder.node(as_row(builder.result()), rows.size);
   const Value own = last.load(shifted);
   last.store(logarithm ? last.op("sub", {own, last.op("log", {last.load(total)})})
                        : last.op("truediv", {own, last.load(total)}));
@@ -113,10 +115,7 @@ Status softmax(Builder& builder, Arguments args, std::string_view op) {
 }
 
 Status softmax_backward(Builder& builder, Arguments args, std::string_view op) {
-  const TensorView &gradient = tensor(args[0]), &y = tensor(args[1]);
-  if (y.size.empty()) {
-    return refuse("a softmax of one number");
-  }
+  const TensorView gradient = as_row(tensor(args[0])), y = as_row(tensor(args[1]));
   SPYRE_ASSIGN_OR_RETURN(const HostType type, float_type(y));
   const bool logarithm = op == "log_softmax";
   SPYRE_ASSIGN_OR_RETURN(std::vector<bool> folded, dimensions(args[2], y.size.size()));
@@ -126,7 +125,7 @@ Status softmax_backward(Builder& builder, Arguments args, std::string_view op) {
   const Value g = add.load(gradient, rows.inside(add));
   add.store(add.reduce("sum", {logarithm ? g : add.op("mul", {g, add.load(y, rows.inside(add))})}));
 
-  NodeBuilder last = builder.node(builder.result(), rows.size);
+  NodeBuilder last = builder.node(as_row(builder.result()), rows.size);
   const Value slope = last.load(gradient), out = last.load(y), sum = last.load(total);
   last.store(logarithm ? last.op("sub", {slope, last.op("mul", {last.op("exp", {out}), sum})})
                        : last.op("mul", {out, last.op("sub", {slope, sum})}));

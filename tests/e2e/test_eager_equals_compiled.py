@@ -1,7 +1,7 @@
 """One operator, called directly and through torch.compile: the same bits.
 
 Both ways end in the same compiler, so they may differ only where one of them asks for other steps, or where one runs on
-the CPU. The second kind is listed in ON_THE_CPU_IN_ONE, with the reason, and is close; the first does not exist.
+the CPU. Neither exists.
 
 `make test` looks at every operator in one of the forms, which take turns; the full run looks at every pair.
 """
@@ -10,7 +10,7 @@ import itertools
 
 import pytest
 import torch
-from test_eager import BINARY, BROADCASTS, FORMS, HALF, POSITIVE, SINGLE, UNARY, maker
+from test_eager import BINARY, BROADCASTS, FORMS, POSITIVE, UNARY, maker
 from torch.nn import functional as f
 from torch.utils import _pytree as pytree
 
@@ -60,28 +60,6 @@ OF_ONE = {
     "var_of_all": lambda x: x.var(),
 }
 
-# (operator, dtype): why only one of the two runs on the card.
-ON_THE_CPU_IN_ONE = {
-    **{
-        (name, "bool"): "a power of truth values is an integer"
-        for name in ("cube", "inverse_square", "power", "square")
-    },
-    ("masked_fill", "int64"): "a mask of integers, made alone, has the order of fp16 in short rows",
-    ("where", "int64"): "a mask of integers, made alone, has the order of fp16 in short rows",
-    ("all", "float32"): "the compiled form compares with zero first, in 32 bits, and then cannot turn the stick",
-    ("all", "int64"): "the compiled form compares with zero first, in 32 bits, and then cannot turn the stick",
-    ("layer_norm", "float32"): "of a transposed tensor; the eager form also makes the statistics",
-    ("std", "float32"): "of an expanded tensor: the mean of a row, a tensor of its own, has another stick",
-    ("topk", "float32"): "comparisons in 32 bits, one tensor each, order the elements of their sticks differently",
-    ("sort", "float32"): "comparisons in 32 bits, one tensor each, order the elements of their sticks differently",
-    ("sort", "float16"): "of a view that starts inside its rows: eager calls read it from the whole tensor",
-    ("var", "float32"): "of an expanded tensor: the mean of a row, a tensor of its own, has another stick",
-    ("softmax", "float16"): "of a number, which eager calls leave to the CPU",
-    ("softmax", "float32"): "of a number, which eager calls leave to the CPU",
-    ("log_softmax", "float16"): "of a number, which eager calls leave to the CPU",
-    ("log_softmax", "float32"): "of a number, which eager calls leave to the CPU",
-}
-
 
 def values(dtype, seed, positive=False):
     make = maker(dtype, seed, 0.25 if positive else -2.0, 4.0 if positive else 2.0)
@@ -115,13 +93,8 @@ def same_both_ways(name, dtype, function, inputs, form):
     torch._dynamo.reset()
     eager, eager_helped = run(function, inputs)
     compiled, compiled_helped = run(torch.compile(function, fullgraph=True), inputs)
-    if eager_helped != compiled_helped:
-        who = "eager" if eager_helped else "compiled"
-        assert (name, dtype) in ON_THE_CPU_IN_ONE, f"{name} {dtype} {form}: on the CPU only when {who}"
-        if name == "topk":  # of equal elements the CPU may name any
-            eager, compiled = eager[:1], compiled[:1]
-        torch.testing.assert_close(eager, compiled, **(HALF if dtype == "float16" else SINGLE))
-        return
+    who = "eager" if eager_helped else "compiled"
+    assert eager_helped == compiled_helped, f"{name} {dtype} {form}: on the CPU only when {who}"
     for one, other in zip(eager, compiled, strict=True):
         assert (one.dtype, one.shape) == (other.dtype, other.shape)
         different = int((bits(one) != bits(other)).sum())

@@ -401,7 +401,6 @@ def bools(*size):
 
 # Calls without a form on the card: they run on the CPU, and where that is not allowed the error says why.
 FALLBACKS = [
-    ("a softmax of one number", lambda: torch.softmax(on_card(1)[0], 0)),
     ("a number that does not fit the card's 32-bit integers", lambda: ints(4) + 2**40),
     ("integers divided by zero", lambda: ints(4) // 0),
     ("a power of integers with a tensor or a negative number as exponent", lambda: ints(4) ** ints(4)),

@@ -120,6 +120,8 @@ class Rounding(TorchDispatchMode):
             flushed = (value == 0) & (exact != 0) & (noise > 0)
             least = torch.finfo(t.dtype).smallest_normal * torch.finfo(t.dtype).eps
             shaken = torch.where(flushed, torch.copysign(torch.tensor(least, dtype=torch.float64), exact), shaken)
+        if t.dtype in LIMIT:  # zero on the card, and not in bfloat16 (docs/numerics.md)
+            shaken = torch.where((value != 0) & (value.abs() < 1.01 * 2.0**-31) & (noise > 0), 0.0, shaken)
         t.copy_(shaken.to(t.dtype))
 
 
