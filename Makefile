@@ -79,6 +79,8 @@ lint: build  ## include directions, style of C++ and Python
 	@$(PY) scripts/check_includes.py
 	@$(PY) scripts/check_docs.py
 	@$(VENV)/bin/ruff check --quiet .
+	@changed=$$(git diff --name-only --diff-filter=d HEAD -- 'spyre/*.cpp'); \
+	  [ -z "$$changed" ] || scripts/run_tidy.sh $$changed
 
 tidy: build/.test-packages  ## clang-tidy over the C++ layers, or over FILES=...
 	@scripts/run_tidy.sh $(FILES)
