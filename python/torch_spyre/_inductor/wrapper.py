@@ -76,7 +76,7 @@ class _DeviceTensors:
         whole = {
             inner: given.get_name()
             for inner, given in zip(region.graph_input_names, invoke_subgraph.inputs, strict=True)
-            if isinstance(given, (ir.InputBuffer, ir.Buffer)) and given.get_device().type == "spyre"
+            if isinstance(given, ir.Buffer) and given.get_device().type == "spyre"
         }
         layouts = {inner: self.layout_of(name) for inner, name in whole.items() if self.input_offset(name) == 0}
         self.layouts_of_regions.setdefault(region.name, layouts)
