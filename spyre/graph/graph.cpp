@@ -41,6 +41,14 @@ std::optional<BufferId> GraphBuffers::find(std::string_view buffer_name) const {
   return std::nullopt;
 }
 
+BufferId GraphBuffers::value_of(ExtentId extent) const {
+  const auto holds = std::find_if(buffers.begin(), buffers.end(),
+                                  [&](const Buffer& buffer) { return buffer.value_of == extent; });
+  SPYRE_CHECK(extent != kFixed && holds != buffers.end(),
+              "verified: every extent has an input that holds it");
+  return static_cast<BufferId>(holds - buffers.begin());
+}
+
 BufferId GraphBuffers::add_buffer(Buffer buffer) {
   const std::string wanted = buffer.name;
   for (int number = 1; find(buffer.name); ++number) buffer.name = fmt::format("{}_{}", wanted, number);

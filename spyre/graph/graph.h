@@ -59,6 +59,28 @@ struct BufferPlace {
   friend bool operator==(const BufferPlace&, const BufferPlace&) = default;
 };
 
+/// A number of positions that is known only at launch: that of tokens, say.
+///
+///     extent e0 <= 1024 of='s53 + 1'
+///     input n0 : float32[] stride=[] value_of=e0
+///     input x : float16[1, e0, 512] stride=[524288, 512, 1]
+///     node y (p0: e0, p1: 512) ...
+///
+/// Whatever is made for the extent is made for its *capacity*, a whole number of sticks: sizes, strides and loops are those
+/// of the capacity, and every pass reads them as plain numbers. What lies behind the extent is memory without meaning;
+/// the pass `mask-extents` keeps it out of everything that folds. A graph without extents is one for a single shape.
+struct Extent {
+  std::string name;
+  int64_t capacity = 1;
+  std::string source;  ///< what whoever wrote the graph computes it from
+
+  friend bool operator==(const Extent&, const Extent&) = default;
+};
+
+/// Position in `GraphBuffers::extents`; `kFixed` where a dimension or loop has one extent for all launches.
+using ExtentId = int;
+inline constexpr ExtentId kFixed = -1;
+
 /// Elements of a buffer, points of a node: far above any card's memory, far below what overflows.
 inline constexpr int64_t kMostElements = int64_t{1} << 40;
 
@@ -66,7 +88,9 @@ struct Buffer {
   std::string name;
   HostType dtype = HostType::kFloat16;
   std::vector<int64_t> size, stride;
-  int64_t offset = 0;  ///< an input that is a view: where it starts; index expressions include it
+  std::vector<ExtentId> bounds;  ///< of the dimensions; empty: all of them are fixed
+  ExtentId value_of = kFixed;    ///< an input without dimensions that holds this extent, as a float
+  int64_t offset = 0;            ///< an input that is a view: where it starts; index expressions include it
   /// An input that is a view, a local buffer with room behind its rows: elements of its whole storage; 0: as many as it
   /// reaches.
   int64_t storage = 0;
@@ -77,6 +101,9 @@ struct Buffer {
   /// The buffer, earlier in the graph, whose memory this one names a second time: the same sticks, seen as other elements,
   /// as the two half-words of a 32-bit value are 16-bit ones. -1: it has memory of its own.
   BufferId memory_of = -1;
+
+  /// How far a dimension reaches at launch.
+  ExtentId bound(size_t dim) const { return dim < bounds.size() ? bounds[dim] : kFixed; }
 
   int64_t elements() const;
   /// From the first element to one past the last, of the whole storage.
@@ -89,8 +116,9 @@ struct Loop {
   std::string name;
   int64_t extent = 1;
   bool reduced = false;
-  int64_t split = 1;  ///< into how many slices the cores cut it
-  int64_t step = 0;   ///< cores from one slice to the next; 0: the default (core_map.h)
+  ExtentId bound = kFixed;  ///< how far it runs at launch, where that is not `extent`
+  int64_t split = 1;        ///< into how many slices the cores cut it
+  int64_t step = 0;         ///< cores from one slice to the next; 0: the default (core_map.h)
   /// Of a `shuffle`, which moves a tensor from one division of the cores to another: the slices after it, as
   /// `split` and `step` are those before it.
   int64_t to_split = 1, to_step = 0;
@@ -148,10 +176,13 @@ struct Node : NodeHead {
 /// What surrounds the nodes of either graph.
 struct GraphBuffers {
   std::string name;
+  std::vector<Extent> extents;
   std::vector<Buffer> buffers;
   std::vector<BufferId> results;
 
   std::optional<BufferId> find(std::string_view buffer_name) const;
+  /// The input that holds the extent at each launch. Text that declares an extent declares it, too.
+  BufferId value_of(ExtentId extent) const;
   /// Adds a buffer under this name, or under the name with a number when it is taken.
   BufferId add_buffer(Buffer buffer);
   bool is_result(BufferId id) const;

@@ -2,10 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <set>
 
 namespace spyre {
+namespace {
+
+// Of the narrowest elements that are computed with: whatever the type, a capacity ends with a stick.
+constexpr int64_t kSticksOfCapacity = 64;
+
+}  // namespace
 
 Status GraphParser::integers(std::vector<int64_t>& out) {
   SPYRE_TRY(lex_.expect("["));
@@ -47,6 +54,54 @@ Result<DeviceLayout> GraphParser::layout() {
   return layout;
 }
 
+Status GraphParser::extent() {
+  Extent extent;
+  SPYRE_ASSIGN_OR_RETURN(extent.name, lex_.word("the name of an extent"));
+  const bool again =
+      std::ranges::any_of(table_.extents, [&](const Extent& e) { return e.name == extent.name; });
+  if (again) return lex_.error_here(fmt::format("extent '{}' appears twice", extent.name));
+  SPYRE_TRY(lex_.expect("<"));
+  SPYRE_TRY(lex_.expect("="));
+  SPYRE_ASSIGN_OR_RETURN(extent.capacity, lex_.integer("a capacity"));
+  if (extent.capacity < 1 || extent.capacity % kSticksOfCapacity != 0) {
+    return lex_.error_here(fmt::format("extent '{}' has capacity {}, allowed are multiples of {}",
+                                       extent.name, extent.capacity, kSticksOfCapacity));
+  }
+  if (lex_.take("of")) {
+    SPYRE_TRY(lex_.expect("="));
+    SPYRE_ASSIGN_OR_RETURN(extent.source, lex_.quoted("what it is computed from"));
+  }
+  table_.extents.push_back(std::move(extent));
+  return Status();
+}
+
+Result<ExtentId> GraphParser::extent_name() {
+  SPYRE_ASSIGN_OR_RETURN(const std::string name, lex_.word("a number or the name of an extent"));
+  for (size_t i = 0; i < table_.extents.size(); ++i) {
+    if (table_.extents[i].name == name) return static_cast<ExtentId>(i);
+  }
+  return lex_.error_here(fmt::format("extent '{}' was not declared", name));
+}
+
+Status GraphParser::sizes(Buffer& buffer) {
+  SPYRE_TRY(lex_.expect("["));
+  if (lex_.take("]")) return Status();
+  do {
+    if (lex_.sees_integer()) {
+      SPYRE_ASSIGN_OR_RETURN(const int64_t size, lex_.integer("a number"));
+      if (size < 0) return lex_.error_here(fmt::format("buffer '{}' has a negative size", buffer.name));
+      buffer.size.push_back(size);
+      continue;
+    }
+    SPYRE_ASSIGN_OR_RETURN(const ExtentId bound, extent_name());
+    buffer.bounds.resize(buffer.size.size(), kFixed);
+    buffer.bounds.push_back(bound);
+    buffer.size.push_back(table_.extents[static_cast<size_t>(bound)].capacity);
+  } while (lex_.take(","));
+  if (!buffer.bounds.empty()) buffer.bounds.resize(buffer.size.size(), kFixed);
+  return lex_.expect("]");
+}
+
 Status GraphParser::declaration(bool is_input) {
   Buffer buffer{.is_input = is_input};
   SPYRE_ASSIGN_OR_RETURN(buffer.name, lex_.word("the name of a buffer"));
@@ -57,10 +112,7 @@ Status GraphParser::declaration(bool is_input) {
   // Nodes are called like what they fill.
   if (!type.ok()) return is_input ? type.error() : Error(type.error()).about({.name = buffer.name});
   buffer.dtype = type.value();
-  SPYRE_TRY(integers(buffer.size));
-  for (const int64_t size : buffer.size) {
-    if (size < 0) return lex_.error_here(fmt::format("buffer '{}' has a negative size", buffer.name));
-  }
+  SPYRE_TRY(sizes(buffer));
   buffer.stride = contiguous_strides(buffer.size);
   while (true) {
     if (lex_.take("stride")) {
@@ -85,6 +137,9 @@ Status GraphParser::declaration(bool is_input) {
         return lex_.error_here(
             fmt::format("'{}' names the memory of '{}', which is no buffer before it", buffer.name, owner));
       buffer.memory_of = known->second;
+    } else if (lex_.take("value_of")) {
+      SPYRE_TRY(lex_.expect("="));
+      SPYRE_ASSIGN_OR_RETURN(buffer.value_of, extent_name());
     } else if (lex_.take("layout")) {
       SPYRE_TRY(lex_.expect("="));
       SPYRE_ASSIGN_OR_RETURN(buffer.layout, layout());
@@ -165,7 +220,12 @@ Status GraphParser::loops(NodeHead& node) {
     if (!names.insert(loop.name).second)
       return lex_.error_here(fmt::format("loop '{}' appears twice", loop.name));
     SPYRE_TRY(lex_.expect(":"));
-    SPYRE_ASSIGN_OR_RETURN(loop.extent, lex_.integer("an extent"));
+    if (lex_.sees_integer()) {
+      SPYRE_ASSIGN_OR_RETURN(loop.extent, lex_.integer("an extent"));
+    } else {
+      SPYRE_ASSIGN_OR_RETURN(loop.bound, extent_name());
+      loop.extent = table_.extents[static_cast<size_t>(loop.bound)].capacity;
+    }
     if (lex_.take("/")) {
       SPYRE_ASSIGN_OR_RETURN(loop.split, lex_.integer("a split"));
     }
@@ -244,7 +304,9 @@ Status GraphParser::graph() {
   SPYRE_ASSIGN_OR_RETURN(table_.name, lex_.word("the name of the graph"));
   SPYRE_TRY(lex_.expect("{"));
   while (!lex_.take("}")) {
-    if (lex_.take("input")) {
+    if (lex_.take("extent")) {
+      SPYRE_TRY(extent());
+    } else if (lex_.take("input")) {
       SPYRE_TRY(declaration(true));
     } else if (lex_.take("buffer")) {
       SPYRE_TRY(declaration(false));
@@ -255,7 +317,7 @@ Status GraphParser::graph() {
     } else if (lex_.take("return")) {
       SPYRE_TRY(results());
     } else {
-      return lex_.unexpected("input, buffer, node, call, return or '}'");
+      return lex_.unexpected("extent, input, buffer, node, call, return or '}'");
     }
   }
   if (!lex_.at_end()) return lex_.unexpected("the end of the text");

@@ -45,7 +45,10 @@ class GraphParser {
   Lexer lex_;
 
  private:
+  Status extent();
+  Result<ExtentId> extent_name();
   Status declaration(bool is_input);
+  Status sizes(Buffer& buffer);
   Result<DeviceLayout> layout();
   Status loops(NodeHead& node);
   Status results();

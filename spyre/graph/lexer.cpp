@@ -11,7 +11,7 @@
 namespace spyre {
 namespace {
 
-constexpr std::string_view kMarks = "{}[]():;,=+-*/@>";
+constexpr std::string_view kMarks = "{}[]():;,=+-*/@<>";
 constexpr int kDeepestExpression = 64;
 // Far above any card's memory, far below what overflows.
 constexpr int64_t kMostInExpression = int64_t{1} << 42;

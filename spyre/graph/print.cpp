@@ -15,16 +15,44 @@ std::string number_text(double value) {
   return fmt::format("{}", value);
 }
 
+std::string quoted_text(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out + "'";
+}
+
 std::string layout_text(const DeviceLayout& layout) {
   return fmt::format(" layout=([{}], [{}], {}, {})", fmt::join(layout.device_size, ", "),
                      fmt::join(layout.stride_map, ", "), to_string(layout.device_dtype),
                      to_string(layout.element_arrangement));
 }
 
+std::string extent_text(const Extent& extent) {
+  const std::string source = extent.source.empty() ? "" : " of=" + quoted_text(extent.source);
+  return fmt::format("  extent {} <= {}{}\n", extent.name, extent.capacity, source);
+}
+
+// The number, or the name of the extent that stands for it.
+std::string length_text(const GraphBuffers& graph, int64_t length, ExtentId bound) {
+  return bound == kFixed ? fmt::format("{}", length) : graph.extents[static_cast<size_t>(bound)].name;
+}
+
+std::string sizes_text(const GraphBuffers& graph, const Buffer& buffer) {
+  std::vector<std::string> sizes;
+  for (size_t d = 0; d < buffer.size.size(); ++d)
+    sizes.push_back(length_text(graph, buffer.size[d], buffer.bound(d)));
+  return fmt::format("{}", fmt::join(sizes, ", "));
+}
+
 std::string buffer_text(const GraphBuffers& graph, const Buffer& buffer) {
   std::string text =
       fmt::format("  {} {} : {}[{}] stride=[{}]", buffer.is_input ? "input" : "buffer", buffer.name,
-                  to_string(buffer.dtype), fmt::join(buffer.size, ", "), fmt::join(buffer.stride, ", "));
+                  to_string(buffer.dtype), sizes_text(graph, buffer), fmt::join(buffer.stride, ", "));
+  if (buffer.value_of != kFixed)
+    text += fmt::format(" value_of={}", graph.extents[static_cast<size_t>(buffer.value_of)].name);
   if (buffer.offset != 0) text += fmt::format(" offset={}", buffer.offset);
   if (buffer.storage != 0) text += fmt::format(" storage={}", buffer.storage);
   if (buffer.memory_of >= 0)
@@ -40,7 +68,7 @@ std::string buffer_text(const GraphBuffers& graph, const Buffer& buffer) {
   return text + "\n";
 }
 
-std::string loops_text(const std::vector<Loop>& loops) {
+std::string loops_text(const GraphBuffers& graph, const std::vector<Loop>& loops) {
   std::string text;
   bool reduced = false;
   for (size_t i = 0; i < loops.size(); ++i) {
@@ -48,7 +76,7 @@ std::string loops_text(const std::vector<Loop>& loops) {
     if (first_reduced) text += i == 0 ? "; " : "; ";
     if (i > 0 && !first_reduced) text += ", ";
     reduced = reduced || loops[i].reduced;
-    text += fmt::format("{}: {}", loops[i].name, loops[i].extent);
+    text += fmt::format("{}: {}", loops[i].name, length_text(graph, loops[i].extent, loops[i].bound));
     if (loops[i].split != 1) text += fmt::format("/{}", loops[i].split);
     if (loops[i].step != 0) text += fmt::format("@{}", loops[i].step);
     if (loops[i].to_split != 1) text += fmt::format("={}@{}", loops[i].to_split, loops[i].to_step);
@@ -93,15 +121,6 @@ std::string instruction_text(const GraphBuffers& graph, const Node& node, const 
   if (instruction.op == BodyOp::to_dtype || is_widening_product(node, instruction))
     text += fmt::format(" : {}", to_string(instruction.dtype));
   return text + attributes_text(instruction.attributes);
-}
-
-std::string quoted_text(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) {
-    if (c == '\'' || c == '\\') out += '\\';
-    out += c == '\n' ? ' ' : c;
-  }
-  return out + "'";
 }
 
 // What differs from the buffer's own.
@@ -184,8 +203,9 @@ std::string call_text(const GraphBuffers& graph, const Node& node) {
                      fmt::join(results, ", "), settings, origin_text(node));
 }
 
-std::string head_text(const NodeHead& node) {
-  std::string text = fmt::format("  node {} ({}){}", node.name, loops_text(node.loops), origin_text(node));
+std::string head_text(const GraphBuffers& graph, const NodeHead& node) {
+  std::string text =
+      fmt::format("  node {} ({}){}", node.name, loops_text(graph, node.loops), origin_text(node));
   if (node.bundle != 0) text += fmt::format(" bundle={}", node.bundle);
   return text + " {\n";
 }
@@ -196,7 +216,7 @@ std::string store_text(const GraphBuffers& graph, BufferId target, const Expr& i
 
 std::string node_text(const GraphBuffers& graph, const Node& node) {
   if (node.call) return call_text(graph, node);
-  std::string text = head_text(node);
+  std::string text = head_text(graph, node);
   for (size_t i = 0; i < node.body.size(); ++i) {
     text += fmt::format("    v{} = {}\n", i, instruction_text(graph, node, node.body[i]));
   }
@@ -213,7 +233,7 @@ bool widens(const GraphBuffers& graph, const DeviceOp& op) {
 
 std::string node_text(const GraphBuffers& graph, const DeviceNode& node) {
   const DeviceOp& op = node.op;
-  std::string text = head_text(node);
+  std::string text = head_text(graph, node);
   size_t values = 0;
   for_each_read(op, [&](const Access& access) {
     text += fmt::format("    v{} = load {}\n", values++, element_text(graph, access.buffer, access.index));
@@ -235,6 +255,7 @@ std::string node_text(const GraphBuffers& graph, const DeviceNode& node) {
 template <class Nodes>
 std::string graph_text(const GraphBuffers& graph, const Nodes& nodes) {
   std::string text = fmt::format("graph {} {{\n", graph.name);
+  for (const Extent& extent : graph.extents) text += extent_text(extent);
   for (const Buffer& buffer : graph.buffers) text += buffer_text(graph, buffer);
   for (const auto& node : nodes) text += node_text(graph, node);
   std::vector<std::string_view> results;

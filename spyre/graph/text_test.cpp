@@ -110,7 +110,8 @@ TEST(GraphText, ErrorsOfCallsNameTheCallAndWhatIsAllowed) {
       {"[1, -2]", "[1, 1099511627777]", "1099511627777 is beyond any size"},
       {"dtype(bool)", "dtype(float64)", "'float64' is not an element type of the card"},
       {"float32_parts=1", "float32_parts=4", "found 4 parts, allowed are 1 to 3"},
-      {"hint={p0: 2}", "bundle=1", "found 'bundle', expected input, buffer, node, call, return or '}'"},
+      {"hint={p0: 2}", "bundle=1",
+       "found 'bundle', expected extent, input, buffer, node, call, return or '}'"},
   };
   for (const BadText& bad : cases) {
     std::string text(kCalls);
@@ -208,6 +209,27 @@ TEST(BodyOps, AreReadByTheNamesTheyArePrintedWith) {
   EXPECT_EQ(to_string(BodyOp::sum), "reduce.sum");
   EXPECT_EQ(body_op_from_name("sum"), std::nullopt);
   EXPECT_EQ(body_op_from_name("reduce.add"), std::nullopt);
+}
+
+TEST(GraphText, ALoopAlongAnExtentIsAsLongAsItsCapacity) {
+  Graph graph = parse_graph(R"(graph rows {
+    extent e0 <= 128 of='s0'
+    input n0 : float32[] value_of=e0
+    input x : float16[e0, 64]
+    buffer y : float16[e0, 64]
+    node y (a: e0, b: 64) {
+      v0 = load x[64*a + b]
+      store y[64*a + b] v0
+    }
+    return y
+  })")
+                    .value();
+  EXPECT_EQ(parse_graph(to_text(graph)).value(), graph);
+  EXPECT_EQ(graph.nodes[0].loops[0].extent, 128);
+  EXPECT_EQ(graph.value_of(graph.nodes[0].loops[0].bound), graph.find("n0"));
+  graph.nodes[0].loops[0].extent = 100;
+  EXPECT_THAT(verify(graph).error().message,
+              HasSubstr("'y' has 100 positions along extent 'e0', whose capacity is 128"));
 }
 
 }  // namespace

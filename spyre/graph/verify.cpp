@@ -233,6 +233,52 @@ Status check(const GraphBuffers& graph, const DeviceNode& node, std::set<BufferI
   return rules.store(node.op.output.buffer, node.op.output.index);
 }
 
+/// What an extent stands for is its capacity everywhere, and one input holds it.
+class ExtentRules {
+ public:
+  explicit ExtentRules(const GraphBuffers& graph) : graph_(graph), holders_(graph.extents.size(), 0) {}
+
+  Status buffers() {
+    for (const Buffer& buffer : graph_.buffers) {
+      for (size_t d = 0; d < buffer.size.size(); ++d)
+        SPYRE_TRY(length(buffer.bound(d), buffer.size[d], buffer.name));
+      if (buffer.value_of == kFixed) continue;
+      if (!buffer.is_input || buffer.dtype != HostType::kFloat32 || !buffer.size.empty()) {
+        return refuse(
+            fmt::format("'{}' holds an extent; allowed is a float32 input without dimensions", buffer.name));
+      }
+      ++holders_[static_cast<size_t>(buffer.value_of)];
+    }
+    for (size_t i = 0; i < holders_.size(); ++i) {
+      if (holders_[i] != 1) {
+        return refuse(
+            fmt::format("{} inputs hold extent '{}', allowed is one", holders_[i], graph_.extents[i].name));
+      }
+    }
+    return Status();
+  }
+
+  Status loops(const NodeHead& node) const {
+    for (const Loop& loop : node.loops) SPYRE_TRY(length(loop.bound, loop.extent, node.name));
+    return Status();
+  }
+
+ private:
+  Error refuse(std::string_view message) const {
+    return {ErrorKind::kInvalidArgument, fmt::format("graph '{}': {}", graph_.name, message)};
+  }
+  Status length(ExtentId bound, int64_t length, std::string_view of) const {
+    if (bound == kFixed) return Status();
+    const Extent& extent = graph_.extents[static_cast<size_t>(bound)];
+    if (length == extent.capacity) return Status();
+    return refuse(fmt::format("'{}' has {} positions along extent '{}', whose capacity is {}", of, length,
+                              extent.name, extent.capacity));
+  }
+
+  const GraphBuffers& graph_;
+  std::vector<int> holders_;
+};
+
 template <class Nodes>
 Status verify_nodes(const GraphBuffers& graph, const Nodes& nodes) {
   std::set<std::string_view> names;
@@ -242,9 +288,12 @@ Status verify_nodes(const GraphBuffers& graph, const Nodes& nodes) {
                    fmt::format("graph '{}': buffer '{}' appears twice", graph.name, buffer.name));
     }
   }
+  ExtentRules extents(graph);
+  SPYRE_TRY(extents.buffers());
   std::set<BufferId> written;
   int64_t bundle = 0;
   for (const auto& node : nodes) {
+    SPYRE_TRY(extents.loops(node));
     SPYRE_TRY(check(graph, node, written));
     if (node.bundle != bundle && (&node == &nodes.front() || node.bundle != bundle + 1)) {
       return Error(

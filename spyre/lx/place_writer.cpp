@@ -63,6 +63,7 @@ class PlaceWriter {
   BufferId twin(BufferId id, BufferPlace place) {
     Buffer buffer = graph_.buffers[static_cast<size_t>(id)];
     buffer.name += "_lx";
+    buffer.value_of = kFixed;  // a copy is not what the caller passes
     buffer.is_input = false;
     buffer.offset = 0;
     if (!graph_.is_local(id)) buffer.storage = read_past_end(id);
