@@ -45,6 +45,11 @@ Error&& Error::about(ErrorNode culprit) && {
   return std::move(*this);
 }
 
+Error&& Error::of_extent(std::string source) && {
+  extents.push_back(std::move(source));
+  return std::move(*this);
+}
+
 Error&& Error::at_item(size_t position) && {
   item = position;
   return std::move(*this);

@@ -41,7 +41,7 @@ struct ErrorNode {
 };
 
 /// What was found, what was allowed, where, and what to try. Texts are for people; whoever has to decide something reads
-/// `kind`, `node` and `item`.
+/// `kind`, `node`, `item` and `extents`.
 struct Error {
   ErrorKind kind;
   std::string message;             ///< one line: what was found and what was allowed
@@ -50,6 +50,8 @@ struct Error {
   std::optional<ErrorNode> node;   ///< of a graph, where one is to blame
   std::optional<size_t>
       item;  ///< of a sequence that was passed (the body of a kernel), where one is to blame
+  /// What extents of a graph are computed from that would have to be fixed, to be compiled for one size each.
+  std::vector<std::string> extents;
 
   Error(ErrorKind error_kind, std::string text) : kind(error_kind), message(std::move(text)) {}
 
@@ -61,6 +63,9 @@ struct Error {
   Error&& about(ErrorNode culprit) &&;
   /// Says which item it is about. Chainable.
   Error&& at_item(size_t position) &&;
+
+  /// Says which extent it is about. Chainable.
+  Error&& of_extent(std::string source) &&;
 
   /// The message, then `  note ...` lines (where the node comes from, then the notes), then a `  try  ...` line.
   std::string to_string() const;

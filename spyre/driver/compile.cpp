@@ -18,6 +18,7 @@
 #include "spyre/passes/select/eliminate_dead_code.h"
 #include "spyre/passes/select/expand_calls.h"
 #include "spyre/passes/select/index_by_views.h"
+#include "spyre/passes/select/mask_extents.h"
 #include "spyre/passes/select/pad_contractions.h"
 #include "spyre/passes/select/place_parts.h"
 #include "spyre/passes/select/select_ops.h"
@@ -64,6 +65,11 @@ const std::vector<Pass>& table() {
        .gives = {kLoops},
        .too_late_after = {kDeviceOps},
        .run = tried<Graph, expand_calls>},
+      {.name = "mask-extents",
+       .summary = "what folds read behind extents that are known at launch only",
+       .needs = {kLoops},
+       .too_late_after = {kDeviceOps},
+       .run = tried<Graph, mask_extents>},
       {.name = "eliminate-dead-code",
        .summary = "what need not run",
        .needs = {kLoops},
@@ -200,6 +206,7 @@ std::vector<KernelArgument> arguments_of(const DeviceGraph& graph) {
                             .dtype = buffer.dtype,
                             .size = buffer.size,
                             .stride = buffer.stride,
+                            .bounds = buffer.bounds,
                             .offset = buffer.offset,
                             .storage = buffer.storage};
     argument.role = buffer.is_input ? KernelArgument::Role::kInput

@@ -38,6 +38,7 @@ struct KernelArgument {
   DeviceLayout layout;
   HostType dtype = HostType::kFloat16;
   std::vector<int64_t> size, stride;
+  std::vector<ExtentId> bounds;     ///< as in Buffer: along these `size` is a capacity
   int64_t offset = 0, storage = 0;  ///< of a view, as in Buffer
   enum class Role : uint8_t { kInput, kOutput, kConstant };
   Role role = Role::kInput;

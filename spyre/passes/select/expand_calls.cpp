@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "spyre/forms/expand.h"
+#include "spyre/passes/select/bound_loops.h"
+#include "spyre/passes/select/probe_extents.h"
 
 namespace spyre {
 namespace {
@@ -43,6 +45,7 @@ Status expand_calls(Graph& graph) {
       continue;
     }
     const size_t first = graph.nodes.size();
+    const auto first_own = static_cast<BufferId>(graph.buffers.size());
     const Status expanded = forms::expand_call(
         graph, *node.call, node.name, node.source,
         {.default_float = node.call->default_float, .float32_parts = node.call->float32_parts});
@@ -53,6 +56,9 @@ Status expand_calls(Graph& graph) {
       step.aten = node.call->op;
       pass_on_hints(node, step);
     }
+    Status lasts = bound_loops(graph, first, first_own);
+    if (lasts.ok()) lasts = probe_extents(graph, node, first);
+    if (!lasts.ok()) return with_call(lasts.error(), node);
   }
   return Status();
 }

@@ -1,0 +1,157 @@
+#include "spyre/passes/select/bound_loops.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+
+namespace spyre {
+namespace {
+
+// The coordinates of an access along the dimensions of its buffer, or none where it does not keep to those that have an
+// extent: fixed ones may be merged with one another.
+std::optional<std::vector<Expr>> coordinates(const Buffer& buffer, const Expr& index,
+                                             const std::vector<Loop>& loops) {
+  std::vector<size_t> dims;  // those with a stride, the widest first
+  for (size_t d = 0; d < buffer.size.size(); ++d) {
+    if (buffer.size[d] > 1 && buffer.stride[d] > 0) dims.push_back(d);
+  }
+  std::ranges::sort(dims, std::greater<>(), [&](size_t d) { return buffer.stride[d]; });
+  std::vector<Expr> found(buffer.size.size());
+  const auto place = [&](int64_t factor, const Expr& atom) {
+    for (const size_t d : dims) {
+      const int64_t steps = factor / buffer.stride[d];
+      if (steps == 0) continue;
+      found[d] = found[d] + steps * atom;
+      factor -= steps * buffer.stride[d];
+    }
+    return factor == 0;
+  };
+  bool whole = place(index.constant_term() - buffer.offset, Expr::constant(1));
+  for (const ExprTerm& term : index.terms()) {
+    Expr atom;
+    switch (term.kind) {
+      case AtomKind::kSymbol:
+        atom = Expr::symbol(term.name);
+        break;
+      case AtomKind::kFloorDiv:
+        atom = Expr::floor_div(term.inner, term.divisor);
+        break;
+      case AtomKind::kMod:
+        atom = Expr::mod(term.inner, term.divisor);
+        break;
+      case AtomKind::kIndirect:
+        atom = Expr::indirect(term.name);
+        break;
+    }
+    whole = place(term.coefficient, atom) && whole;
+  }
+  std::ranges::reverse(dims);
+  int64_t inside = 0;  // the last element that the dimensions inside reach
+  for (const size_t d : dims) {
+    const IndexRange range = range_of(found[d], loops);
+    if (buffer.bound(d) != kFixed)
+      whole = whole && inside < buffer.stride[d] && range.low >= 0 && range.high < buffer.size[d];
+    inside += range.high * buffer.stride[d];
+  }
+  return whole ? std::optional(std::move(found)) : std::nullopt;
+}
+
+class Step {
+ public:
+  Step(Graph& graph, Node& node, BufferId first_own) : graph_(graph), node_(node), first_own_(first_own) {}
+
+  // From what it reads: its loops, then what it writes.
+  Status forward() {
+    for (const Instruction& instruction : node_.body) {
+      if (instruction.is_load()) SPYRE_TRY(walk(instruction.buffer, instruction.index));
+    }
+    SPYRE_TRY(walk(node_.target, node_.target_index));
+    return bound_target();
+  }
+
+ private:
+  Error refuse(ExtentId id, std::string_view why) const {
+    return Error(ErrorKind::kUnsupported, fmt::format("its sizes change from call to call, and {}", why))
+        .of_extent(extent(id).source);
+  }
+  const Extent& extent(ExtentId id) const { return graph_.extents[static_cast<size_t>(id)]; }
+  Loop* loop_of(const Expr& coordinate) {
+    if (coordinate.terms().size() != 1 || coordinate.constant_term() != 0) return nullptr;
+    const ExprTerm& term = coordinate.terms().front();
+    if (term.kind != AtomKind::kSymbol || term.coefficient != 1) return nullptr;
+    const auto loop = std::ranges::find(node_.loops, term.name, &Loop::name);
+    return loop == node_.loops.end() ? nullptr : &*loop;
+  }
+
+  // Loops that walk a dimension with an extent have it, too.
+  Status walk(BufferId id, const Expr& index) {
+    const Buffer& buffer = graph_.buffers[static_cast<size_t>(id)];
+    if (std::ranges::all_of(buffer.bounds, [](ExtentId bound) { return bound == kFixed; })) return Status();
+    const auto position = coordinates(buffer, index, node_.loops);
+    if (!position) {
+      const auto open = std::ranges::find_if(buffer.bounds, [](ExtentId bound) { return bound != kFixed; });
+      return refuse(*open, fmt::format("it sees '{}' in other dimensions than it has", buffer.name));
+    }
+    for (size_t d = 0; d < buffer.bounds.size(); ++d) {
+      const ExtentId bound = buffer.bounds[d];
+      const Expr& coordinate = (*position)[d];
+      if (bound == kFixed || coordinate == Expr()) continue;
+      Loop* loop = loop_of(coordinate);
+      if (loop == nullptr || loop->extent != buffer.size[d]) {
+        return refuse(bound, fmt::format("it reads position {} of '{}' along extent {}",
+                                         coordinate.to_string(), buffer.name, extent(bound).name));
+      }
+      if (loop->bound == kFixed) loop->bound = bound;
+      if (loop->bound != bound) {
+        return refuse(bound, fmt::format("'{}' has extent {} where another operand has {}", buffer.name,
+                                         extent(bound).source, extent(loop->bound).source))
+            .of_extent(extent(loop->bound).source);
+      }
+    }
+    return Status();
+  }
+
+  // A buffer of the form's own is as long as what is written into it.
+  Status bound_target() {
+    Buffer& target = graph_.buffers[static_cast<size_t>(node_.target)];
+    const bool bounded =
+        std::ranges::any_of(node_.loops, [](const Loop& l) { return !l.reduced && l.bound != kFixed; });
+    if (!bounded) return Status();
+    const auto position = coordinates(target, node_.target_index, node_.loops);
+    std::vector<ExtentId> bounds(target.size.size(), kFixed);
+    for (Loop& loop : node_.loops) {
+      if (loop.reduced || loop.bound == kFixed) continue;
+      const auto along = [&](const Expr& coordinate) { return loop_of(coordinate) == &loop; };
+      const auto dim =
+          position ? std::ranges::find_if(*position, along) : std::vector<Expr>::const_iterator();
+      if (!position || dim == position->end())
+        return refuse(loop.bound, fmt::format("it merges the dimension of extent {} with another",
+                                              extent(loop.bound).name));
+      bounds[static_cast<size_t>(dim - position->begin())] = loop.bound;
+    }
+    if (node_.target >= first_own_ && target.bounds.empty()) target.bounds = bounds;
+    for (size_t d = 0; d < bounds.size(); ++d) {
+      if (bounds[d] != kFixed && target.bound(d) == kFixed)
+        return refuse(bounds[d], fmt::format("it writes '{}' along extent {}, which other parts are not",
+                                             target.name, extent(bounds[d]).name));
+    }
+    return Status();
+  }
+
+  Graph& graph_;
+  Node& node_;
+  BufferId first_own_;
+};
+
+}  // namespace
+
+Status bound_loops(Graph& graph, size_t first, BufferId first_own) {
+  if (graph.extents.empty()) return Status();
+  for (size_t i = first; i < graph.nodes.size(); ++i)
+    SPYRE_TRY(Step(graph, graph.nodes[i], first_own).forward());
+  return Status();
+}
+
+}  // namespace spyre
