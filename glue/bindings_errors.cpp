@@ -28,6 +28,7 @@ void raise_refusal(const CompileRefused& refused) {
   value.attr("aten") = error.node ? py::cast(error.node->aten) : py::none();
   value.attr("source") = error.node ? py::cast(error.node->source) : py::none();
   value.attr("hint") = error.hint;
+  value.attr("extents") = error.extents;
   PyErr_SetObject(compile_error, value.ptr());
 }
 
@@ -37,7 +38,8 @@ void bind_errors(py::module& module) {
   compile_error = new_exception(
       module, "CompileError",
       "The compiler refuses a graph. node, aten, source: the node that is to blame and where it "
-      "comes from, None where it is the graph as a whole. kind, hint: as text.");
+      "comes from, None where it is the graph as a whole. kind, hint: as text. extents: what "
+      "those are computed from that would have to be fixed.");
   internal_error =
       new_exception(module, "InternalError", "A rule of our own is broken: a bug, never a refusal.");
   py::register_exception_translator([](std::exception_ptr raised) {

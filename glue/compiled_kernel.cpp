@@ -1,5 +1,7 @@
 #include "glue/compiled_kernel.h"
 
+#include <ATen/ops/constant_pad_nd.h>
+
 #include <algorithm>
 
 #include "glue/device_state.h"
@@ -42,22 +44,62 @@ void require_layout(const at::Tensor& tensor, const KernelArgument& argument) {
               memory_behind(tensor)->requested().count());
 }
 
+bool is_open(const KernelArgument& argument) {
+  return std::ranges::any_of(argument.bounds, [](ExtentId bound) { return bound != kFixed; });
+}
+
+/// Whether the tensor has the sizes of the argument; along an extent, at most its capacity.
+bool fits(c10::IntArrayRef size, const KernelArgument& argument) {
+  if (!is_open(argument)) {
+    return size == c10::IntArrayRef(argument.size);
+  }
+  bool fits = size.size() == argument.size.size();
+  for (size_t d = 0; fits && d < size.size(); ++d) {
+    fits = argument.bounds[d] == kFixed ? size[d] == argument.size[d] : size[d] <= argument.size[d];
+  }
+  return fits;
+}
+
+/// Whether elements lie where the kernel looks for them. Of a tensor of fixed size, its layout tells.
+bool has_strides(const at::Tensor& tensor, const KernelArgument& argument) {
+  for (size_t d = 0; is_open(argument) && d < argument.size.size(); ++d) {
+    if (tensor.size(static_cast<int64_t>(d)) > 1 &&
+        tensor.stride(static_cast<int64_t>(d)) != argument.stride[d]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// The tensor in memory for the capacities of its argument. What lies behind it is read, if not looked at: zeros.
+at::Tensor with_room(const at::Tensor& tensor, const KernelArgument& argument) {
+  std::vector<int64_t> behind;  // before and behind, the last dimension first
+  for (size_t d = argument.size.size(); d-- > 0;) {
+    behind.push_back(0);
+    behind.push_back(argument.size[d] - tensor.size(static_cast<int64_t>(d)));
+  }
+  return is_open(argument) ? at::constant_pad_nd(tensor, behind, 0) : tensor;
+}
+
 /// An input as the kernel was compiled for it: the tensor itself, or a copy. What no copy makes fit is left to be refused.
 at::Tensor fitted(const at::Tensor& tensor, const KernelArgument& argument) {
-  const bool same_elements = tensor.device().is_privateuseone() &&
-                             tensor.sizes() == c10::IntArrayRef(argument.size) &&
+  const bool same_elements = tensor.device().is_privateuseone() && fits(tensor.sizes(), argument) &&
                              try_host_type(tensor.scalar_type()) == argument.dtype;
-  if (!same_elements ||
-      (tensor.storage_offset() == argument.offset && layout_of(tensor) == argument.layout)) {
+  if (!same_elements || (tensor.storage_offset() == argument.offset && has_strides(tensor, argument) &&
+                         layout_of(tensor) == argument.layout)) {
     return tensor;
   }
   TORCH_CHECK(argument.offset == 0, "kernel argument '", argument.name, "' lies at element ",
               tensor.storage_offset(), " of its storage as ", layout_of(tensor).to_string(),
               ", the kernel was compiled for element ", argument.offset, " and ",
               argument.layout.to_string());
+  const at::Tensor whole = with_room(tensor, argument);
+  if (whole.strides() == c10::IntArrayRef(argument.stride) && layout_of(whole) == argument.layout) {
+    return whole;
+  }
   return empty_with_layout(argument.size, argument.stride, tensor.scalar_type(), argument.layout,
                            tensor.device())
-      .copy_(tensor);
+      .copy_(whole);
 }
 
 }  // namespace
@@ -140,7 +182,7 @@ void CompiledKernel::run_fitted(std::span<const at::Tensor> inputs, std::span<co
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!used[i].is_same(inputs[i]) &&
         std::ranges::find(written_inputs_, input_names_[i]) != written_inputs_.end()) {
-      inputs[i].copy_(used[i]);
+      inputs[i].copy_(as_strided(used[i], inputs[i].sizes(), used[i].strides(), std::nullopt));
     }
   }
 }

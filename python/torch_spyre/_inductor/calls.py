@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 import sympy
 import torch
 from torch._inductor import ir
-from torch._inductor.virtualized import V, ops
+from torch._inductor.virtualized import NullHandler, V, ops
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from torch_spyre._inductor.errors import Unsupported
+from torch_spyre._inductor.extents import capacity, is_open
 
 # Into how many 16-bit parts the operands of a float32 product are split.
 _FLOAT32_PARTS = {"highest": 3, "high": 2, "medium": 1}
@@ -141,6 +142,8 @@ def _given(operator, args, kwargs) -> list:
         found.append(kwargs.get(argument.name, argument.default_value))
     if operator is torch.ops.aten.cat.default:
         found[0] = [t for t in found[0] if 0 not in _size(t)]  # of what has no elements nothing is copied
+        if any(is_open(t.get_size()[found[1]]) for t in found[0] if isinstance(t, ir.IRNode)):
+            raise _NotWhole("parts that begin where it is known at launch only")
     return [_value(a) for a in found]
 
 
@@ -148,15 +151,15 @@ def _is_tensor(value) -> bool:
     return isinstance(value, (ir.IRNode, torch.Tensor))
 
 
-def static_int(expr) -> int:
-    """The value of a size or stride; a symbolic one is guarded to the value of this compilation."""
-    return int(expr) if isinstance(expr, (int, sympy.Integer)) else V.graph.sizevars.guard_int(expr)
+def _expr(size):
+    """As Inductor writes it."""
+    return size.node.expr if isinstance(size, torch.SymInt) else size
 
 
 def _size(tensor) -> list[int]:
-    if isinstance(tensor, torch.Tensor):
+    if isinstance(V.graph, NullHandler):  # before there is a graph: of this call
         return [s.node.hint if isinstance(s, torch.SymInt) else s for s in tensor.shape]
-    return [static_int(s) for s in tensor.get_size()]
+    return [capacity(_expr(s)) for s in (tensor.shape if isinstance(tensor, torch.Tensor) else tensor.get_size())]
 
 
 def _value(value):
@@ -216,7 +219,10 @@ def _operand(value: ir.IRNode, otherwise) -> ir.IRNode:
         return inner
     if isinstance(inner, ir.BaseView) and ir.is_storage_and_layout(inner.unwrap_view()):
         try:
-            return ir.ExternKernel.convert_to_reinterpret_view(inner)
+            view = ir.ExternKernel.convert_to_reinterpret_view(inner)
+            if not is_open(view.get_layout().offset):
+                return view
+            return ir.ExternKernel.copy_input(inner)  # text says where a view begins
         except NotImplementedError:
             pass
     if otherwise is not None:
@@ -240,10 +246,10 @@ def _results(call: Call):
         if value is None:  # a gradient that nobody needs
             call.results.append(None)
             return None
-        size = [int(s) for s in value.shape]
+        size = [_expr(s) for s in value.shape]
         loop = WholeOperator(device=value.device, dtype=value.dtype, inner_fn=somewhere, ranges=size)
         loop._post_init_setattr("call", call)
-        loop._post_init_setattr("stride", [int(s) for s in value.stride()])
+        loop._post_init_setattr("stride", [capacity(_expr(s)) for s in value.stride()])
         layout = ir.FlexibleLayout(device=value.device, dtype=value.dtype, size=size)
         buffer = Result(name=None, layout=layout, data=loop)
         call.results.append(buffer)

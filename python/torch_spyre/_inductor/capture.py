@@ -30,9 +30,10 @@ from torch._inductor import ir
 from torch._inductor.ops_handler import DefaultHandler
 from torch._inductor.virtualized import V
 
-from torch_spyre._inductor import calls
-from torch_spyre._inductor.calls import dtype_name, static_int
+from torch_spyre._inductor import calls, extents
+from torch_spyre._inductor.calls import dtype_name
 from torch_spyre._inductor.errors import SpyreUnsupportedError
+from torch_spyre._inductor.extents import capacity
 from torch_spyre._inductor.index_text import write_index
 
 COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "isinf", "isnan", "signbit"})
@@ -46,10 +47,11 @@ def layout_text(layout) -> str:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a named buffer of Inductor really lies: elements from ``offset`` on of the buffer ``base``."""
+    """Where a named buffer of Inductor really lies: elements from ``offset`` on of the buffer ``base``. An offset with
+    open sizes in it counts elements as Inductor does, not those of the capacity."""
 
     base: str
-    offset: int = 0
+    offset: int | sympy.Expr = 0
 
 
 def place_of(name: str, input_offset: Callable[[str], int]) -> Place:
@@ -62,7 +64,7 @@ def place_of(name: str, input_offset: Callable[[str], int]) -> Place:
     if isinstance(layout, ir.NonOwningLayout):
         view = layout.view
         base = place_of(view.get_name(), input_offset)
-        return Place(base.base, base.offset + static_int(view.get_layout().offset))
+        return Place(base.base, extents.simplified(base.offset + view.get_layout().offset))
     return Place(name)
 
 
@@ -92,8 +94,10 @@ class BodyRecorder(DefaultHandler):
         dtype_of: Callable[[str], torch.dtype],
         wraps: bool = True,
         scalars: LaunchScalars | None = None,
+        open_sizes: extents.Extents | None = None,
     ):
         self.place, self.dtype_of = place, dtype_of
+        self.open_sizes = open_sizes or extents.Extents()
         self.wraps = wraps  # indices may count from the end
         self.scalars = scalars or LaunchScalars()
         self._scalar_sources: dict[str, str] = {}
@@ -113,11 +117,33 @@ class BodyRecorder(DefaultHandler):
 
     def _element(self, name: str, index) -> str:
         place = self.place(name)
-        concrete = sympy.expand(V.graph.sizevars.simplify(index)) + place.offset
-        for symbol in concrete.free_symbols:
-            if symbol not in self.indirect and not re.fullmatch(r"[pr]\d+", str(symbol)):
-                concrete = concrete.subs(symbol, static_int(symbol))
-        return f"{place.base}[{write_index(concrete, self.indirect)}]"
+        element = sympy.expand(V.graph.sizevars.simplify(index)) + place.offset
+        if any(self._is_launch_symbol(symbol) for symbol in element.free_symbols):
+            element = self._at_capacity(place.base, element)
+        return f"{place.base}[{write_index(element, self.indirect)}]"
+
+    def _at_capacity(self, base: str, element: sympy.Expr) -> sympy.Expr:
+        """The element of a buffer with room for the largest call. Where its position is known at launch only, it is
+        looked up like any other position that memory holds."""
+        loops = {symbol for symbol in element.free_symbols if not self._is_launch_symbol(symbol)}
+        moving, rest = extents.at_capacity(element, loops)
+        if not extents.is_open(rest):
+            return moving + rest
+        spec = _spec(base)
+        size, stride = spec.get_size(), spec.get_stride()
+        for dim, steps in extents.positions(rest, size, stride):
+            step = capacity(stride[dim])
+            if extents.is_open(steps):
+                along = sympy.Integer(0)  # loops that walk the same dimension
+                for term in sympy.Add.make_args(moving):
+                    factor, atom = term.as_coeff_Mul()
+                    if factor == step and atom.is_Symbol:
+                        along += atom
+                moving -= step * along
+                value = self.index_expr(along + steps, torch.int64)
+                steps = self._position(value, capacity(size[dim]))
+            moving += step * steps
+        return moving
 
     def _launch_scalar(self, source: str, dtype: torch.dtype) -> str:
         held = torch.float32 if dtype == torch.float64 else dtype
@@ -197,11 +223,14 @@ class BodyRecorder(DefaultHandler):
         if isinstance(x, sympy.Basic):
             return x
         if wrap_neg and self.wraps:
-            extent = static_int(size)
+            extent = extents.fixed(size)
             x = self.where(self.lt(x, 0), self.add(x, extent), x)
-        x = self._value(f"checked_index {x} {{size: {static_int(size)}}}", self.types[x])
-        symbol = sympy.Symbol(f"indirect_{x}", integer=True)
-        self.indirect[symbol] = x
+        return self._position(x, extents.fixed(size))
+
+    def _position(self, value: str, size: int) -> sympy.Symbol:
+        value = self._value(f"checked_index {value} {{size: {size}}}", self.types[value])
+        symbol = sympy.Symbol(f"indirect_{value}", integer=True)
+        self.indirect[symbol] = value
         return symbol
 
     def frexp(self, x):
@@ -272,15 +301,18 @@ class Region:
     outputs: list[str]  # new buffers that are needed outside; mutated inputs are not among them
     local: list[str] = field(default_factory=list)  # buffers that never leave the region
     scalars: dict[str, tuple[str, torch.dtype]] = field(default_factory=dict)  # inputs with the numbers they hold
+    open_sizes: dict[str, sympy.Expr] = field(
+        default_factory=dict
+    )  # by their text: those that change from call to call
 
 
-def trace_body(buffer: ir.ComputedBuffer, recorder: BodyRecorder) -> tuple[list[int], list[int]]:
+def trace_body(buffer: ir.ComputedBuffer, recorder: BodyRecorder) -> tuple[list, list]:
     """Writes the body into the recorder; returns the extents of the output and of the reduced loops."""
     data = buffer.data
     if not isinstance(data, (ir.Pointwise, ir.Reduction)):
         raise SpyreUnsupportedError(f"a loop of the kind {type(data).__name__}", buffer.get_name())
-    outer = [static_int(s) for s in data.get_pointwise_size()]
-    reduced = [static_int(s) for s in data.get_reduction_size()]
+    outer = [extents.simplified(s) for s in data.get_pointwise_size()]
+    reduced = [extents.simplified(s) for s in data.get_reduction_size()]
     groups = [_symbols("p", outer)]
     if isinstance(data, ir.Reduction):
         groups.append(_symbols("r", reduced))
@@ -292,10 +324,10 @@ def trace_body(buffer: ir.ComputedBuffer, recorder: BodyRecorder) -> tuple[list[
     return outer, reduced
 
 
-def _symbols(prefix: str, extents: list[int]) -> list[sympy.Expr]:
+def _symbols(prefix: str, lengths: list) -> list[sympy.Expr]:
     return [
-        sympy.Integer(0) if e == 1 else sympy.Symbol(f"{prefix}{i}", integer=True, nonnegative=True)
-        for i, e in enumerate(extents)
+        sympy.Integer(0) if length == 1 else sympy.Symbol(f"{prefix}{i}", integer=True, nonnegative=True)
+        for i, length in enumerate(lengths)
     ]
 
 
@@ -342,13 +374,14 @@ def _source_line(node) -> str | None:
     return f"{os.path.basename(found[-1][0])}:{found[-1][1]}" if found else None
 
 
-def _loop_text(prefix: str, extents: list[int]) -> str:
-    return ", ".join(f"{prefix}{i}: {e}" for i, e in enumerate(extents))
+def _loop_text(prefix: str, lengths: list, open_sizes: extents.Extents) -> str:
+    return ", ".join(f"{prefix}{i}: {open_sizes.length(length)}" for i, length in enumerate(lengths))
 
 
 def node_text(buffer: ir.ComputedBuffer, recorder: BodyRecorder) -> list[str]:
     outer, reduced = trace_body(buffer, recorder)
-    loops = _loop_text("p", outer) + (f"; {_loop_text('r', reduced)}" if reduced else "")
+    loops = _loop_text("p", outer, recorder.open_sizes)
+    loops += f"; {_loop_text('r', reduced, recorder.open_sizes)}" if reduced else ""
     head = f"node {buffer.get_name()} ({loops})"
     node = fx_node(buffer)
     if node is not None:
@@ -369,12 +402,12 @@ def _view_text(tensor: ir.IRNode, place: Callable[[str], Place]) -> str:
     """Elements of a declared buffer, by what differs from its own size, stride and offset."""
     layout, there = tensor.get_layout(), place(tensor.get_name())
     first = layout.make_indexer()([sympy.Integer(0)] * len(tensor.get_size()))
-    base = V.graph.graph_inputs.get(there.base) or V.graph.get_buffer(there.base)
+    base = _spec(there.base)
     size, stride, own_size, own_stride = (
-        [static_int(n) for n in numbers]
+        [capacity(n) for n in numbers]
         for numbers in (tensor.get_size(), layout.stride, base.get_size(), base.get_stride())
     )
-    offset, own_offset = there.offset + static_int(first), place(there.base).offset
+    offset, own_offset = there.offset + extents.fixed(first), place(there.base).offset
     text = there.base
     text += f" : {size}" if (size, stride, offset) != (own_size, own_stride, own_offset) else ""
     text += f" stride={stride}" if stride != own_stride else ""
@@ -390,20 +423,26 @@ def call_text(call: calls.Call, place: Callable[[str], Place]) -> str:
     return f"  {line}{_origin_text(call.node, len(first.get_size()), 0)}"
 
 
-def _declaration(kind: str, name: str, layout=None, offset: int = 0, storage: int = 0) -> str:
-    spec = V.graph.get_buffer(name) if name not in V.graph.graph_inputs else V.graph.graph_inputs[name]
-    size = [static_int(s) for s in spec.get_size()]
-    stride = [static_int(s) for s in spec.get_stride()]
+def _spec(name: str) -> ir.IRNode:
+    return V.graph.graph_inputs[name] if name in V.graph.graph_inputs else V.graph.get_buffer(name)
+
+
+def _declaration(
+    kind: str, name: str, open_sizes: extents.Extents, layout=None, offset: int = 0, storage: int = 0
+) -> str:
+    spec = _spec(name)
+    size, stride = open_sizes.lengths(spec.get_size()), [capacity(s) for s in spec.get_stride()]
     text = f"  {kind} {name} : {dtype_name(spec.get_dtype())}{size} stride={stride}"
     text += f" offset={offset}" if offset else ""
     text += f" storage={storage}" if storage else ""
     return text + (f" layout={layout_text(layout)}" if layout is not None else "")
 
 
-def _scalar_declaration(name: str, dtype: torch.dtype) -> str:
+def _scalar_declaration(name: str, dtype: torch.dtype, extent: str | None) -> str:
     from torch_spyre._inductor import kernels
 
-    return f"  input {name} : {dtype_name(dtype)}[] stride=[] layout={layout_text(kernels.eager_layout((), (), dtype))}"
+    text = f"  input {name} : {dtype_name(dtype)}[] stride=[]" + (f" value_of={extent}" if extent else "")
+    return f"{text} layout={layout_text(kernels.eager_layout((), (), dtype))}"
 
 
 def capture_region(
@@ -430,7 +469,7 @@ def capture_region(
     nodes: list[str] = []
     read: dict[str, None] = {}
     written: dict[str, None] = {}
-    scalars = LaunchScalars()
+    scalars, open_sizes = LaunchScalars(), extents.Extents()
     whole: list[calls.Call] = []
     for buffer in buffers:
         if (call := calls.call_of(buffer)) is not None:
@@ -441,7 +480,7 @@ def capture_region(
             reads = [place(operand.get_name()).base for operand in call.operands()]
             writes = [place(result.get_name()).base for result in call.made()]
         else:
-            recorder = BodyRecorder(place, dtype_of, not _counts_from_the_start(buffer), scalars)
+            recorder = BodyRecorder(place, dtype_of, not _counts_from_the_start(buffer), scalars, open_sizes)
             nodes += node_text(buffer, recorder)
             reads, writes = recorder.reads, recorder.writes
         read.update(dict.fromkeys(r for r in reads if r not in written))
@@ -450,11 +489,12 @@ def capture_region(
     inputs = list(dict.fromkeys(b for b in (*read, *written) if b not in made))
     outputs = [m for m in made if m in needed]
     mutated = [w for w in written if w not in made]
-    lines = [f"graph {name} {{"]
-    lines += [_declaration("input", n, layout_of(n), place(n).offset, storage_of(n)) for n in inputs]
-    lines += [_scalar_declaration(n, dtype) for n, (_, dtype) in scalars.inputs().items()]
-    lines += [_declaration("buffer", n) for n in made]
-    lines += nodes
+    declared = [_declaration("input", n, open_sizes, layout_of(n), place(n).offset, storage_of(n)) for n in inputs]
+    declared += [_declaration("buffer", n, open_sizes) for n in made]
+    holders = {scalars.name(wrapper_text(size), torch.float32): name for size, name in open_sizes.names.items()}
+    lines = [f"graph {name} {{", *open_sizes.declarations()]
+    lines += [_scalar_declaration(n, dtype, holders.get(n)) for n, (_, dtype) in scalars.inputs().items()]
+    lines += declared + nodes
     lines += [f"  return {', '.join([*outputs, *mutated])}", "}"]
     return Region(
         text="\n".join(lines) + "\n",
@@ -462,4 +502,5 @@ def capture_region(
         outputs=outputs,
         local=[m for m in made if m not in needed],
         scalars=scalars.inputs(),
+        open_sizes={str(size): size for size in open_sizes.names},
     )

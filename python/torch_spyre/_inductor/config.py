@@ -16,6 +16,9 @@ from torch_spyre._inductor import accepted
 allow_all_ops_in_lx_planning: bool = False
 """Let the planner consider every buffer; for tests."""
 
+dynamic_capacity: int = 1024
+"""Room for a size that changes from call to call and has no end; a larger one is compiled anew, with twice the room."""
+
 cpu_fallback_on_refusal: bool = True
 """Run an operator on the CPU, counted, when the compiler refuses its graph. Off: the refusal is raised."""
 

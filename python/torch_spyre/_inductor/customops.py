@@ -35,6 +35,7 @@ _define("grouped_mm(Tensor x, Tensor weight, Tensor ends) -> Tensor", _grouped_s
 
 
 def _attention_shape(query, key, value, mask, is_causal, scale):
+    torch._check(key.shape[-2] == value.shape[-2], lambda: f"keys {key.shape} and values {value.shape}")
     return query.new_empty(*query.shape[:-1], value.shape[-1])
 
 

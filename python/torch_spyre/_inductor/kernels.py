@@ -25,7 +25,7 @@ def compile_graph(text: str):
     try:
         return _C.compile_graph(text, config.compile_options())
     except _C.CompileError as error:
-        raise SpyreUnsupportedError(str(error), error.node) from error
+        raise SpyreUnsupportedError(str(error), error.node, tuple(error.extents)) from error
 
 
 @functools.cache
@@ -38,7 +38,7 @@ def compiler_id() -> str:
     return f"{_C.__version__}-{get_hash_for_files((_C.__file__, *sources)).hex()}"
 
 
-@functools.cache
+@functools.lru_cache(maxsize=4096)
 def eager_layout(size: tuple, stride: tuple, dtype: torch.dtype):
     """How a tensor lies that nobody chose a layout for: the result of an eager operator, say."""
     return torch.empty_strided(size, stride, dtype=dtype, device="spyre").device_tensor_layout()
@@ -56,7 +56,8 @@ def compile_for_codegen(text: str):
     return _compiled(text, compile_graph, tuple(config.values().items()))
 
 
-def empty_with_layout(size, stride, dtype, fields, device):
+def empty_with_layout(size, stride, dtype, fields, device, room=None):
+    """``room``: the sizes that its memory has, where ``size`` is smaller in this call."""
     device_size, stride_map, device_dtype, arrangement = fields
     layout = _C.SpyreTensorLayout(
         device_size,
@@ -64,7 +65,9 @@ def empty_with_layout(size, stride, dtype, fields, device):
         getattr(_C.DataFormats, device_dtype),
         getattr(_C.ElementArrangement, arrangement),
     )
-    return _C._empty_with_compiled_layout(list(size), list(stride), dtype, layout, torch.device(device))
+    device = torch.device(device)
+    tensor = _C._empty_with_compiled_layout(list(room or size), list(stride), dtype, layout, device)
+    return tensor if room is None else _C.reinterpret_tensor(tensor, list(size), list(stride), 0)
 
 
 def reinterpret_tensor(tensor, size, stride, offset):

@@ -21,7 +21,7 @@ from torch._inductor.virtualized import V
 from torch_spyre._inductor import calls, registered, replaced
 from torch_spyre._inductor.errors import Unsupported
 
-_ALIKE = (torch.ops.aten.cat.default, torch.ops.aten.embedding.default, torch.ops.prims.div.default)
+_ALIKE = (torch.ops.aten.embedding.default, torch.ops.prims.div.default)
 
 _ours: dict = {}
 
@@ -96,7 +96,28 @@ def installed():
         yield
 
 
+def _concatenation(original):
+    """Each part is copied where it belongs; PyTorch's lowering would rather read all parts everywhere, masked."""
+
+    def copied(part):
+        return ir.Pointwise.create(
+            device=part.get_device(), dtype=part.get_dtype(), inner_fn=part.make_loader(), ranges=part.get_size()
+        )
+
+    def lower(tensors, dim=0):
+        parts = [tensor for tensor in tensors if tensor.get_size() != [0]]
+        if len({part.get_dtype() for part in parts}) > 1 or {p.get_device().type for p in parts} != {"spyre"}:
+            return original(tensors, dim)
+        for part in parts:
+            part.realize()
+        return ir.TensorBox(ir.ConcatKernel.create(list(map(copied, parts)), dim % len(parts[0].get_size())))
+
+    return lower
+
+
 def _of_single_elements(op):
     """PyTorch's lowering of an operator that computes or moves each element by itself: alike on every device."""
+    if op is torch.ops.aten.cat.default:
+        return _concatenation(lowerings.get(op))
     alike = torch.Tag.pointwise in op.tags or op in _ALIKE
     return lowerings.get(op) if alike and op not in fallbacks else None

@@ -15,6 +15,7 @@ import torch
 
 from torch_spyre import profiler
 from torch_spyre._inductor import replaced
+from torch_spyre._inductor.errors import NeedsFixedSizes
 
 log = logging.getLogger(__name__)
 _state = threading.local()
@@ -26,6 +27,19 @@ _state = threading.local()
 def _is_ours(function) -> bool:
     """Whether it was replaced already: an installation that Ctrl-C ended is run again."""
     return getattr(getattr(function, "__code__", None), "co_filename", None) == __file__
+
+
+def _is_fitted(output_graph, guard, tensor: torch.Tensor) -> bool:
+    """Whether a tensor has a size that is another one next time and memory for the one of today only, and so another
+    layout then: kernels copy such tensors into memory with room."""
+    from torch_spyre._inductor.extents import room_along
+
+    sizes = output_graph.input_source_to_sizes_strides.get(guard.originating_source, {}).get("size", ())
+    for dim, size in enumerate(sizes):
+        if isinstance(size, torch.SymInt) and size.node.shape_env.simplify(size.node.expr).free_symbols:
+            if room_along(tensor, dim) is None:
+                return True
+    return False
 
 
 def guard_device_layouts() -> None:
@@ -46,9 +60,10 @@ def guard_device_layouts() -> None:
         if isinstance(tensor, torch._subclasses.FakeTensor) or self.check_fn_manager.output_graph.export:
             return
         layout, offset = tensor.device_tensor_layout(), tensor.storage_offset()
+        anyhow = _is_fitted(self.check_fn_manager.output_graph, guard, tensor)
 
         def lies_as_compiled(x):
-            return x.storage_offset() == offset and x.device_tensor_layout() == layout
+            return x.storage_offset() == offset and (anyhow or x.device_tensor_layout() == layout)
 
         code = f"{self.arg_ref(guard)} lies on the card as {layout} from element {offset}"
         self.get_guard_manager(guard).add_lambda_guard(
@@ -245,7 +260,7 @@ def _inductor_settings() -> dict:
         "reorder_for_peak_memory": False,  # counts host bytes, and would take bundles apart
         "split_reductions": False,  # one reduction is one device operation
         "unroll_reductions_threshold": 1,  # or small matmuls become sums of products
-        "post_grad_custom_post_pass": fx_passes.FixSizes(),
+        "post_grad_custom_post_pass": fx_passes.FixSizes(sizes_are_fixed),
         "_post_fusion_custom_pass": scheduling.BundleDeviceNodes(),
     }
 
@@ -304,6 +319,11 @@ def operator_key(node) -> tuple:
 
     given = [a.meta.get("val") for a in node.all_input_nodes]
     return node.target, kinds(given), kinds(node.meta.get("val"))
+
+
+def sizes_are_fixed() -> bool:
+    """Whether this attempt compiles for the sizes of this call alone."""
+    return getattr(_state, "fixed", True)
 
 
 def is_refused(node) -> bool:
@@ -384,6 +404,13 @@ def _copy_graph(gm):
     return copy.deepcopy(gm, {id(t): t for t in tensors})
 
 
+def _reason(error: BaseException | None) -> NeedsFixedSizes | None:
+    """What was raised inside, which Inductor wraps."""
+    while error is not None and not isinstance(error, NeedsFixedSizes):
+        error = getattr(error, "inner_exception", None) or error.__cause__ or error.__context__
+    return error
+
+
 def compile_inner(gm, example_inputs, then, **kwargs):
     """Inductor's inner compile, again while operators are refused.
 
@@ -394,12 +421,19 @@ def compile_inner(gm, example_inputs, then, **kwargs):
     kwargs["get_decomp_fn"] = decompositions.table  # a module-level name, or the graph cache cannot make a key
     outside = getattr(_state, "depth", 0) == 0
     _state.refused = set()
+    # What a training step saves is seen with the strides that PyTorch expects.
+    _state.fixed = not kwargs.get("is_inference", False)
     with enable_spyre_context() if outside else contextlib.nullcontext():
         while True:
             _state.noted = set()
             try:
                 return then(_copy_graph(gm), example_inputs, **kwargs)
             except Exception as error:  # after a refusal whatever went wrong goes wrong again, if it must
+                reason = _reason(error)
+                if reason is not None and not _state.fixed:
+                    log.info("compiled for the sizes of this call: %s", reason)
+                    _state.fixed = True
+                    continue
                 if not _state.noted - _state.refused:
                     profiler.record_failure("compile_frontend", error)
                     raise

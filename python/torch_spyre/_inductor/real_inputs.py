@@ -19,7 +19,7 @@ def real_input(position: int, declared) -> torch.Tensor | None:
         return None
     if tensor.device.type != "spyre" or tensor.device != declared.get_device() or tensor.dtype != declared.get_dtype():
         return None
-    hint = V.graph.sizevars.guard_int
+    hint = V.graph.sizevars.guarding_hint_or_throw
     same = list(tensor.shape) == [hint(s) for s in declared.get_size()] and list(tensor.stride()) == [
         hint(s) for s in declared.get_stride()
     ]

@@ -1,6 +1,7 @@
 """Inductor's scheduling class for the card: a run of consecutive device nodes becomes one kernel."""
 
 import hashlib
+import logging
 import re
 from collections.abc import Sequence
 
@@ -15,8 +16,10 @@ from torch._inductor.scheduler import (
 from torch._inductor.utils import get_fused_kernel_name, get_kernel_metadata, sympy_product
 from torch._inductor.virtualized import V
 
-from torch_spyre._inductor import capture, config, kernels, patches
-from torch_spyre._inductor.errors import SpyreUnsupportedError
+from torch_spyre._inductor import capture, config, extents, kernels, patches
+from torch_spyre._inductor.errors import NeedsFixedSizes, SpyreUnsupportedError
+
+log = logging.getLogger(__name__)
 
 
 def _is_device_loop(node: BaseSchedulerNode) -> bool:
@@ -108,10 +111,14 @@ class SpyreScheduling(BaseScheduling):
         """The region and its kernel. An operator that is refused is noted, and the rest compiled without it."""
         while nodes:
             needed = self._needed_after(nodes, wrapper)
+            region = None
             try:
                 region = _capture(nodes, needed, wrapper)
                 return region, kernels.compile_for_codegen(region.text)
             except SpyreUnsupportedError as error:
+                if region is not None and region.open_sizes:
+                    _fix_sizes(region, error)
+                    continue
                 origin = _origin_of(error.node)
                 if origin is None or not config.cpu_fallback_on_refusal:
                     raise
@@ -140,6 +147,15 @@ class SpyreScheduling(BaseScheduling):
         body = f"async_compile.sdsc({name!r}, r'''{region.text}''')"
         wrapper.define_kernel(name, body, f"{origins}\n{details}", gpu=False)
         return name
+
+
+def _fix_sizes(region: capture.Region, error: SpyreUnsupportedError) -> None:
+    """The sizes that an operator uses otherwise than as lengths are compiled for as they are in this call."""
+    if not error.extents:
+        raise NeedsFixedSizes(str(error)) from error
+    log.info("compiled for one value of %s: %s", ", ".join(error.extents), error)
+    for size in error.extents:
+        extents.fixed(region.open_sizes[size])
 
 
 def _origin_of(name: str | None):

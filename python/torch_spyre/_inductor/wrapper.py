@@ -6,7 +6,8 @@ from torch._inductor.codegen.wrapper import PythonWrapperCodegen, SubgraphPython
 from torch._inductor.virtualized import V
 
 from torch_spyre import _C
-from torch_spyre._inductor import capture, kernels, patches, real_inputs
+from torch_spyre._inductor import kernels, patches, real_inputs
+from torch_spyre._inductor.extents import capacity, is_open, room_along
 
 
 class _DeviceTensors:
@@ -29,7 +30,8 @@ class _DeviceTensors:
         if layout is None:
             return super().make_buffer_allocation(buffer)
         size = self.codegen_python_shape_tuple(tuple(buffer.get_size()))
-        stride = self.codegen_python_shape_tuple(tuple(buffer.get_stride()))
+        stride = self.codegen_python_shape_tuple(_with_room(buffer.get_stride()))
+        room = _with_room(buffer.get_size()) if any(map(is_open, buffer.get_size())) else None
         fields = (
             list(layout.device_size),
             list(layout.stride_map),
@@ -38,7 +40,7 @@ class _DeviceTensors:
         )
         return (
             f"{buffer.get_name()} = empty_with_layout({size}, {stride}, {buffer.get_dtype()}, "
-            f"{fields!r}, '{buffer.get_device()}')"
+            f"{fields!r}, '{buffer.get_device()}'" + (f", room={room})" if room else ")")
         )
 
     def existing(self) -> set[str]:
@@ -55,9 +57,14 @@ class _DeviceTensors:
             return tensor.device_tensor_layout()
         inputs = V.graph.graph_inputs
         spec = inputs[name] if name in inputs else V.graph.get_buffer(name)
-        size = tuple(capture.static_int(s) for s in spec.get_size())
-        stride = tuple(capture.static_int(s) for s in spec.get_stride())
-        return kernels.eager_layout(size, stride, spec.get_dtype())
+        return kernels.eager_layout(_with_room(spec.get_size()), _with_room(spec.get_stride()), spec.get_dtype())
+
+    def codegen_reinterpret_view(self, data, size, stride, offset, writeline, dtype=None) -> str:
+        if data.get_device().type == "spyre" and any(map(is_open, (*size, *stride))):
+            view = (self.codegen_python_shape_tuple(tuple(size)), self.codegen_python_shape_tuple(_with_room(stride)))
+            name = f"reinterpret_tensor({data.get_name()}, {', '.join(view)}, {self.codegen_sizevar(offset)})"
+            return name if dtype in (None, data.get_dtype()) else f"aten.view.dtype({name}, {dtype})"
+        return super().codegen_reinterpret_view(data, size, stride, offset, writeline, dtype)
 
     def input_offset(self, name: str) -> int:
         tensor = self._real_input(name)
@@ -86,6 +93,18 @@ class _DeviceTensors:
                 self.device_layouts[result.get_name()] = region.wrapper_code.device_layouts[inner.get_name()]
 
     def _real_input(self, name: str) -> torch.Tensor | None:
+        """The caller's tensor behind a graph input, when this compilation has seen it and kernels can read it as it
+        lies: one of another size next time has to have its strides."""
+        tensor = self._given(name)
+        if tensor is None:
+            return None
+        size, stride = V.graph.graph_inputs[name].get_size(), V.graph.graph_inputs[name].get_stride()
+        open_dims = [dim for dim in range(len(size)) if is_open(size[dim])]
+        as_it_lies = all((room_along(tensor, dim) or 0) >= capacity(size[dim]) for dim in open_dims)
+        steps = [stride[dim] for dim in range(len(size)) if size[dim] != 1]
+        return tensor if as_it_lies and not any(map(is_open, steps)) else None
+
+    def _given(self, name: str) -> torch.Tensor | None:
         """The caller's tensor behind a graph input, when this compilation has seen it."""
         raise NotImplementedError
 
@@ -106,7 +125,7 @@ class SpyrePythonWrapperCodegen(_DeviceTensors, PythonWrapperCodegen):
         patches.start_again_if_refused()
         return super().generate(is_inference)
 
-    def _real_input(self, name: str) -> torch.Tensor | None:
+    def _given(self, name: str) -> torch.Tensor | None:
         if name not in V.graph.graph_inputs:
             return None
         return real_inputs.real_input(V.graph.graph_input_names.index(name), V.graph.graph_inputs[name])
@@ -118,8 +137,12 @@ class SpyreSubgraphWrapperCodegen(_DeviceTensors, SubgraphPythonWrapperCodegen):
         regions = parent_wrapper.layouts_of_regions if isinstance(parent_wrapper, _DeviceTensors) else {}
         self.device_layouts.update(regions.get(subgraph_name, {}))
 
-    def _real_input(self, name: str) -> torch.Tensor | None:
+    def _given(self, name: str) -> torch.Tensor | None:
         return None  # known by its layout at most
+
+
+def _with_room(numbers) -> tuple[int, ...]:
+    return tuple(map(capacity, numbers))
 
 
 def _last(enum) -> str:

@@ -1,0 +1,189 @@
+"""Sizes that change from call to call: *extents*, which the graph text names and the wrapper knows at launch.
+
+A kernel for an open size ``s0`` is made for its capacity: the largest value that its range allows, as whole sticks.
+Every size and stride of the text is that of the capacity, and every tensor that a kernel makes has room for it:
+
+    s0 <= 1023, float16[1, s0, 512]     ->     extent e0 <= 1024, float16[1, e0, 512] stride=[524288, 512, 1]
+
+Where a range has no end, ``config.dynamic_capacity`` gives it one, as a guard: a larger call is compiled anew.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import sympy
+import torch
+from torch._inductor import ir
+from torch._inductor.virtualized import V
+
+from torch_spyre import _C
+from torch_spyre._inductor import config, real_inputs
+from torch_spyre._inductor.errors import NeedsFixedSizes
+
+STICK = 64  # elements of the narrowest type that is computed with
+
+_MODERATE = 1 << 24  # elements
+_NO_END = torch.iinfo(torch.int32).max
+
+
+def is_open(expr) -> bool:
+    return isinstance(expr, sympy.Expr) and bool(expr.free_symbols)
+
+
+def fixed(expr) -> int:
+    """The value of a size or stride; a symbolic one is guarded to the value of this compilation."""
+    return int(expr) if isinstance(expr, (int, sympy.Integer)) else V.graph.sizevars.guard_int(expr)
+
+
+def simplified(expr):
+    """As a number where the guards of this compilation make it one."""
+    expr = V.graph.sizevars.simplify(sympy.sympify(expr))
+    return int(expr) if expr.is_Integer else expr
+
+
+def _largest(symbol: sympy.Symbol) -> int:
+    """The end of its range; one without an end gets it here, for good."""
+    upper = V.graph.sizevars.shape_env.bound_sympy(symbol).upper
+    if isinstance(upper, (int, sympy.Integer)) and int(upper) < _NO_END:
+        return int(upper)
+    hint = V.graph.sizevars.optimization_hint(symbol)
+    room = _room_of_inputs(symbol)
+    if room is None:
+        room = config.dynamic_capacity if _is_affordable(symbol) else STICK
+        while room <= hint:
+            room *= 2
+    largest = max(room - 1, hint)  # so that one more still fits: a cache and the next token
+    V.graph.sizevars.check_leq(symbol, sympy.Integer(largest))
+    return largest
+
+
+def _inputs():
+    """Graph inputs that are tensors of the card, each with the caller's tensor where it is known."""
+    for position, name in enumerate(V.graph.graph_input_names):
+        spec = V.graph.graph_inputs.get(name)
+        if isinstance(spec, ir.TensorBox) and spec.get_device().type == "spyre":
+            yield spec, real_inputs.real_input(position, spec)
+
+
+def _room_of_inputs(symbol: sympy.Symbol) -> int | None:
+    """How large an open size may become for the tensors of this call that have room for more than they hold."""
+    rooms = [
+        room
+        for spec, tensor in _inputs()
+        for dim, size in enumerate(spec.get_size())
+        if tensor is not None and size == symbol and (room := room_along(tensor, dim))
+    ]
+    return min(rooms, default=None)
+
+
+def _is_affordable(symbol: sympy.Symbol) -> bool:
+    """Whether tensors stay of a moderate size with the usual room along each of their open sizes: of a tensor of which
+    every size was left open, most of them will never change."""
+    for spec, _ in _inputs():
+        size = [simplified(s) for s in spec.get_size()]
+        if any(is_open(s) and symbol in s.free_symbols for s in size):
+            if math.prod(config.dynamic_capacity if is_open(s) else s for s in size) > _MODERATE:
+                return False
+    return True
+
+
+def room_along(tensor: torch.Tensor, dim: int) -> int | None:
+    """How many elements its memory has along a dimension, for a tensor that has room for more than it holds."""
+    step = tensor.stride(dim)
+    outer = [s for s, n in zip(tensor.stride(), tensor.shape, strict=True) if s > step and n > 1]
+    room = min(outer, default=_C.storage_elements(tensor)) // max(step, 1)
+    return room if room > tensor.shape[dim] and room % STICK == 0 else None
+
+
+def _room(factor: sympy.Expr) -> int:
+    """The capacity of one open size: a sum of symbols and numbers."""
+    if any(not isinstance(term, (sympy.Symbol, sympy.Integer)) for term in sympy.Add.make_args(factor)):
+        raise NeedsFixedSizes(f"a size of {factor}")
+    largest = factor.subs({symbol: _largest(symbol) for symbol in factor.free_symbols})
+    return -(-int(largest) // STICK) * STICK
+
+
+def capacity(expr) -> int:
+    """A size or stride with room for the largest call: products of open sizes and numbers."""
+    expr = simplified(expr)
+    if isinstance(expr, int):
+        return expr
+    total = 1
+    for factor in sympy.Mul.make_args(sympy.factor(expr)):
+        total *= int(factor) if factor.is_Integer else _room(factor)
+    return total
+
+
+@dataclass
+class Extents:
+    """Those of one text, by what they are computed from."""
+
+    names: dict[sympy.Expr, str] = field(default_factory=dict)
+
+    def length(self, size) -> str:
+        """A size as text: a number, or the name of an extent."""
+        size = simplified(size)
+        if isinstance(size, int):
+            return str(size)
+        _room(size)  # refused: a product of sizes
+        return self.names.setdefault(size, f"e{len(self.names)}")
+
+    def lengths(self, sizes) -> str:
+        return f"[{', '.join(map(self.length, sizes))}]"
+
+    def declarations(self) -> list[str]:
+        return [f"  extent {name} <= {_room(size)} of='{size}'" for size, name in self.names.items()]
+
+
+def positions(offset: sympy.Expr, size, stride) -> list[tuple[int, sympy.Expr]]:
+    """Along which dimensions an offset with open sizes in it lies, and how far.
+
+    256*s0 - 256   in (s0, 256) with strides (256, 1)   ->   [(0, s0 - 1)]
+    """
+    hint = V.graph.sizevars.optimization_hint
+    long = [d for d in range(len(size)) if simplified(size[d]) != 1 and simplified(stride[d]) != 0]
+    symbols = sorted(offset.free_symbols, key=str)
+    found = []
+    for d in sorted(long, key=lambda d: hint(stride[d]), reverse=True):
+        step = sympy.sympify(stride[d])
+        steps, rest = sympy.div(offset, step, *symbols)
+        steps = sum(sympy.floor(c) * m for m, c in _terms(steps, symbols)) if not step.free_symbols else steps
+        rest = sympy.expand(offset - steps * step)
+        while hint(rest) < 0:
+            steps, rest = steps - 1, sympy.expand(rest + step)
+        if hint(steps) >= max(hint(size[d]), 1):
+            raise NeedsFixedSizes(f"element {offset} of a tensor of sizes {list(size)} and strides {list(stride)}")
+        if steps != 0:
+            found.append((d, steps))
+        offset = rest
+    if offset != 0:
+        raise NeedsFixedSizes(f"an offset of {offset} elements")
+    return found
+
+
+def _terms(expr: sympy.Expr, symbols):
+    polynomial = sympy.Poly(expr, *symbols)
+    for powers, coefficient in polynomial.terms():
+        yield sympy.prod(s**p for s, p in zip(symbols, powers, strict=True)), coefficient
+
+
+def at_capacity(index: sympy.Expr, loops: set) -> tuple[sympy.Expr, sympy.Expr]:
+    """An index in elements of the capacity, and the part of it that no loop moves, as it is.
+
+    ``loops``: the symbols that are not open sizes.
+    """
+    moving: dict[sympy.Expr, sympy.Expr] = {}
+    rest = sympy.Integer(0)
+    for term in sympy.Add.make_args(sympy.expand(index)):
+        atoms, factors = [], []
+        for factor in sympy.Mul.make_args(term):
+            (atoms if factor.free_symbols & loops else factors).append(factor)
+        if not atoms:
+            rest += term
+            continue
+        atom = sympy.Mul(*atoms)
+        if atom.free_symbols - loops:
+            raise NeedsFixedSizes(f"the position {atom}, in which loops and sizes are entangled")
+        moving[atom] = moving.get(atom, sympy.Integer(0)) + sympy.Mul(*factors)
+    total = sum((capacity(coefficient) * atom for atom, coefficient in moving.items()), sympy.Integer(0))
+    return total, rest
