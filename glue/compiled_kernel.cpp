@@ -44,25 +44,21 @@ void require_layout(const at::Tensor& tensor, const KernelArgument& argument) {
               memory_behind(tensor)->requested().count());
 }
 
-bool is_open(const KernelArgument& argument) {
-  return std::ranges::any_of(argument.bounds, [](ExtentId bound) { return bound != kFixed; });
-}
-
-/// Whether the tensor has the sizes of the argument; along an extent, at most its capacity.
+/// Whether the tensor has the sizes of the argument; those that change from call to call, at most those of the program.
 bool fits(c10::IntArrayRef size, const KernelArgument& argument) {
-  if (!is_open(argument)) {
+  if (!argument.is_open()) {
     return size == c10::IntArrayRef(argument.size);
   }
   bool fits = size.size() == argument.size.size();
   for (size_t d = 0; fits && d < size.size(); ++d) {
-    fits = argument.bounds[d] == kFixed ? size[d] == argument.size[d] : size[d] <= argument.size[d];
+    fits = argument.open[d] ? size[d] <= argument.most[d] : size[d] == argument.size[d];
   }
   return fits;
 }
 
 /// Whether elements lie where the kernel looks for them. Of a tensor of fixed size, its layout tells.
 bool has_strides(const at::Tensor& tensor, const KernelArgument& argument) {
-  for (size_t d = 0; is_open(argument) && d < argument.size.size(); ++d) {
+  for (size_t d = 0; argument.is_open() && d < argument.size.size(); ++d) {
     if (tensor.size(static_cast<int64_t>(d)) > 1 &&
         tensor.stride(static_cast<int64_t>(d)) != argument.stride[d]) {
       return false;
@@ -71,14 +67,14 @@ bool has_strides(const at::Tensor& tensor, const KernelArgument& argument) {
   return true;
 }
 
-/// The tensor in memory for the capacities of its argument. What lies behind it is read, if not looked at: zeros.
-at::Tensor with_room(const at::Tensor& tensor, const KernelArgument& argument) {
+/// The tensor with zeros up to the sizes of the program: what lies behind it is read, if not looked at.
+at::Tensor padded(const at::Tensor& tensor, const KernelArgument& argument) {
   std::vector<int64_t> behind;  // before and behind, the last dimension first
-  for (size_t d = argument.size.size(); d-- > 0;) {
+  for (size_t d = argument.most.size(); d-- > 0;) {
     behind.push_back(0);
-    behind.push_back(argument.size[d] - tensor.size(static_cast<int64_t>(d)));
+    behind.push_back(argument.most[d] - tensor.size(static_cast<int64_t>(d)));
   }
-  return is_open(argument) ? at::constant_pad_nd(tensor, behind, 0) : tensor;
+  return argument.is_open() ? at::constant_pad_nd(tensor, behind, 0) : tensor;
 }
 
 /// An input as the kernel was compiled for it: the tensor itself, or a copy. What no copy makes fit is left to be refused.
@@ -93,13 +89,10 @@ at::Tensor fitted(const at::Tensor& tensor, const KernelArgument& argument) {
               tensor.storage_offset(), " of its storage as ", layout_of(tensor).to_string(),
               ", the kernel was compiled for element ", argument.offset, " and ",
               argument.layout.to_string());
-  const at::Tensor whole = with_room(tensor, argument);
-  if (whole.strides() == c10::IntArrayRef(argument.stride) && layout_of(whole) == argument.layout) {
-    return whole;
-  }
-  return empty_with_layout(argument.size, argument.stride, tensor.scalar_type(), argument.layout,
-                           tensor.device())
-      .copy_(whole);
+  const at::Tensor whole = empty_with_layout(argument.size, argument.stride, tensor.scalar_type(),
+                                             argument.layout, tensor.device());
+  as_strided(whole, argument.most, argument.stride, std::nullopt).copy_(padded(tensor, argument));
+  return whole;
 }
 
 }  // namespace
@@ -177,6 +170,13 @@ void CompiledKernel::run_fitted(std::span<const at::Tensor> inputs, std::span<co
   std::vector<at::Tensor> used;
   for (size_t i = 0; i < inputs.size(); ++i) {
     used.push_back(i < input_names_.size() ? fitted(inputs[i], compiled_.arguments[i]) : inputs[i]);
+  }
+  for (size_t i = 0; i < inputs.size() + outputs.size() && i < compiled_.arguments.size(); ++i) {
+    const at::Tensor& tensor = i < inputs.size() ? inputs[i] : outputs[i - inputs.size()];
+    const KernelArgument& argument = compiled_.arguments[i];
+    TORCH_CHECK(!argument.is_open() || fits(tensor.sizes(), argument), "kernel argument '", argument.name,
+                "' has sizes ", tensor.sizes(), ", the program takes at most ",
+                c10::IntArrayRef(argument.most));
   }
   run(used, outputs);
   for (size_t i = 0; i < inputs.size(); ++i) {

@@ -59,7 +59,15 @@ def compile_report() -> str:
         if entry["recompile_reason"]:
             lines.append(f"    again because {entry['recompile_reason']}")
         lines += [f"    on the CPU: {operator}" for operator in entry["refused"]]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_programs()])
+
+
+def _programs() -> list[str]:
+    """The kernels whose sizes change from call to call, with the ranges they were compiled for so far."""
+    from torch_spyre._inductor import kernels
+
+    found = [kernel for kernel in sorted(kernels.loaded, key=lambda k: k.number) if kernel.is_open]
+    return [f"  {kernel.name}: a program each for {'; '.join(kernel.programs()) or 'no call yet'}" for kernel in found]
 
 
 def show_config() -> str:

@@ -15,6 +15,7 @@
 #include "spyre/passes/layout/assign_layouts.h"
 #include "spyre/passes/layout/cut_loops.h"
 #include "spyre/passes/plan/plan_pool.h"
+#include "spyre/passes/select/cut_extents.h"
 #include "spyre/passes/select/eliminate_dead_code.h"
 #include "spyre/passes/select/expand_calls.h"
 #include "spyre/passes/select/index_by_views.h"
@@ -68,8 +69,14 @@ const std::vector<Pass>& table() {
       {.name = "mask-extents",
        .summary = "what folds read behind extents that are known at launch only",
        .needs = {kLoops},
-       .too_late_after = {kDeviceOps},
+       .too_late_after = {kFixedLengths},
        .run = tried<Graph, mask_extents>},
+      {.name = "cut-extents",
+       .summary = "how far loops along extents run, and how long buffers of the graph's own are",
+       .needs = {kLoops},
+       .gives = {kFixedLengths},
+       .too_late_after = {kDeviceOps},
+       .run = changed<Graph, cut_extents>},
       {.name = "eliminate-dead-code",
        .summary = "what need not run",
        .needs = {kLoops},
@@ -206,13 +213,18 @@ std::vector<KernelArgument> arguments_of(const DeviceGraph& graph) {
                             .dtype = buffer.dtype,
                             .size = buffer.size,
                             .stride = buffer.stride,
-                            .bounds = buffer.bounds,
+                            .most = buffer.size,
                             .offset = buffer.offset,
                             .storage = buffer.storage};
     argument.role = buffer.is_input ? KernelArgument::Role::kInput
                     : buffer.fill   ? KernelArgument::Role::kConstant
                                     : KernelArgument::Role::kOutput;
     if (buffer.fill) argument.fill = *buffer.fill;
+    for (size_t d = 0; d < buffer.bounds.size(); ++d) {
+      argument.open.push_back(buffer.bounds[d] != kFixed);
+      if (buffer.bounds[d] != kFixed)
+        argument.most[d] = graph.extents[static_cast<size_t>(buffer.bounds[d])].most;
+    }
     arguments.push_back(std::move(argument));
   }
   return arguments;

@@ -38,11 +38,14 @@ struct KernelArgument {
   DeviceLayout layout;
   HostType dtype = HostType::kFloat16;
   std::vector<int64_t> size, stride;
-  std::vector<ExtentId> bounds;     ///< as in Buffer: along these `size` is a capacity
+  std::vector<bool> open;           ///< the dimensions that change from call to call; empty: none
+  std::vector<int64_t> most;        ///< of those, what a call of this program may have; of others `size`
   int64_t offset = 0, storage = 0;  ///< of a view, as in Buffer
   enum class Role : uint8_t { kInput, kOutput, kConstant };
   Role role = Role::kInput;
   Fill fill;  ///< of a constant
+
+  bool is_open() const { return !open.empty(); }
 };
 
 struct CompiledGraph {

@@ -52,6 +52,8 @@ std::string_view to_string(Fact fact) {
       return "what is copied into a part of a buffer is that part";
     case Fact::kLoops:
       return "every node is a loop nest";
+    case Fact::kFixedLengths:
+      return "no loop has an extent that is known at launch only";
     case Fact::kDeviceOps:
       return "every node is one operation of the card";
     case Fact::kWholeSums:

@@ -19,6 +19,7 @@ namespace spyre {
 enum class Fact : uint8_t {
   kPartsPlaced,   ///< what is copied into a part of a buffer is that part
   kLoops,         ///< every node is a loop nest, no call is left
+  kFixedLengths,  ///< no loop has an extent that is known at launch only
   kDeviceOps,     ///< every node is one operation of the card
   kWholeSums,     ///< what a product sums over ends with a stick
   kLayouts,       ///< every buffer that a node touches has a device layout

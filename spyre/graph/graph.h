@@ -61,18 +61,20 @@ struct BufferPlace {
 
 /// A number of positions that is known only at launch: that of tokens, say.
 ///
-///     extent e0 <= 1024 of='s53 + 1'
+///     extent e0 <= 128 room=1024 of='s53 + 1'
 ///     input n0 : float32[] stride=[] value_of=e0
 ///     input x : float16[1, e0, 512] stride=[524288, 512, 1]
 ///     node y (p0: e0, p1: 512) ...
 ///
 /// Whatever is made for the extent is made for its *capacity*, a whole number of sticks: sizes, strides and loops are those
 /// of the capacity, and every pass reads them as plain numbers. What lies behind the extent is memory without meaning;
-/// the pass `mask-extents` keeps it out of everything that folds. A graph without extents is one for a single shape.
+/// the pass `mask-extents` keeps it out of everything that folds. A program may be one for shorter calls alone: then the
+/// pass `cut-extents` makes its loops end earlier. A graph without extents is one for a single shape.
 struct Extent {
   std::string name;
-  int64_t capacity = 1;
-  std::string source;  ///< what whoever wrote the graph computes it from
+  int64_t most = 1;      ///< in any call of this program
+  int64_t capacity = 1;  ///< what memory has room for
+  std::string source;    ///< what whoever wrote the graph computes it from
 
   friend bool operator==(const Extent&, const Extent&) = default;
 };

@@ -62,10 +62,17 @@ Status GraphParser::extent() {
   if (again) return lex_.error_here(fmt::format("extent '{}' appears twice", extent.name));
   SPYRE_TRY(lex_.expect("<"));
   SPYRE_TRY(lex_.expect("="));
-  SPYRE_ASSIGN_OR_RETURN(extent.capacity, lex_.integer("a capacity"));
-  if (extent.capacity < 1 || extent.capacity % kSticksOfCapacity != 0) {
-    return lex_.error_here(fmt::format("extent '{}' has capacity {}, allowed are multiples of {}",
-                                       extent.name, extent.capacity, kSticksOfCapacity));
+  SPYRE_ASSIGN_OR_RETURN(extent.most, lex_.integer("the most it may be"));
+  extent.capacity = extent.most;
+  if (lex_.take("room")) {
+    SPYRE_TRY(lex_.expect("="));
+    SPYRE_ASSIGN_OR_RETURN(extent.capacity, lex_.integer("a capacity"));
+  }
+  const bool whole = extent.most % kSticksOfCapacity == 0 && extent.capacity % kSticksOfCapacity == 0;
+  if (extent.most < 1 || extent.capacity < extent.most || !whole) {
+    return lex_.error_here(fmt::format(
+        "extent '{}' is at most {} in memory for {}; allowed are multiples of {}, as many or more for memory",
+        extent.name, extent.most, extent.capacity, kSticksOfCapacity));
   }
   if (lex_.take("of")) {
     SPYRE_TRY(lex_.expect("="));

@@ -32,7 +32,8 @@ std::string layout_text(const DeviceLayout& layout) {
 
 std::string extent_text(const Extent& extent) {
   const std::string source = extent.source.empty() ? "" : " of=" + quoted_text(extent.source);
-  return fmt::format("  extent {} <= {}{}\n", extent.name, extent.capacity, source);
+  const std::string room = extent.capacity == extent.most ? "" : fmt::format(" room={}", extent.capacity);
+  return fmt::format("  extent {} <= {}{}{}\n", extent.name, extent.most, room, source);
 }
 
 // The number, or the name of the extent that stands for it.

@@ -345,6 +345,19 @@ def run_on(x):
     kernel().run([x], [on_card(4, 64)])
 
 
+def run_open(x):
+    """A program for calls of up to 64 rows, in memory for 128."""
+    text = """graph open {
+      extent e0 <= 64 room=128 of='s0'
+      input n : float32[] value_of=e0
+      input x : float16[e0, 64]
+      buffer y : float16[e0, 64]
+      node y (a: e0, b: 64) { v0 = load x[64*a + b] v1 = neg v0 store y[64*a + b] v1 }
+      return y
+    }"""
+    _C.compile_graph(text).run([torch.tensor(65.0).to(SPYRE), x], [on_card(128, 64)])
+
+
 def too_small():
     """A tensor of two rows that says it is laid out in four."""
     x = on_card(2, 64)
@@ -374,6 +387,7 @@ KERNELS = [
         lambda: second_half().run([on_card(4, 64)], [on_card(4, 64)]),
     ),
     ("kernel argument 'x' is laid out in 512 bytes, its storage has 256", lambda: run_on(too_small())),
+    ("kernel argument 'x' has sizes [65, 64], the program takes at most [64, 64]", lambda: run_open(on_card(65, 64))),
     (
         "test_glue::first returns a view of its input and has no Spyre kernel; a CPU fallback would return a copy",
         lambda: view_without_a_kernel(on_card(4)),

@@ -53,6 +53,8 @@ def use_evaluator(monkeypatch) -> Recorder:
     recorder = Recorder()
 
     def compile_graph(text):
+        if "\n  extent " in text:
+            raise SpyreUnsupportedError("the evaluator knows one shape")
         refused = graph_eval.refused(graph_eval.parse(text))
         if refused:
             raise SpyreUnsupportedError(f"the card has no {refused[1]}", refused[0])

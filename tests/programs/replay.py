@@ -32,23 +32,33 @@ def array(tensor: torch.Tensor) -> np.ndarray:
     return host.numpy()
 
 
+def with_room(value: np.ndarray, shape: list[int]) -> np.ndarray:
+    """A tensor whose sizes change from call to call, in the memory that its kernel was compiled for."""
+    behind = [(0, room - size) for room, size in zip(shape, value.shape, strict=True)]
+    return np.pad(value, behind) if behind else value
+
+
 def difference(directory: pathlib.Path, inputs: list[np.ndarray], expected: list[np.ndarray], *options: str) -> str:
     """Empty if the bundle computes these bytes. Arguments are inputs, then outputs; changed inputs are outputs too."""
     spec = json.loads((directory / "spyreCodeDir" / "launch_spec.json").read_text())
     roles = [arg["role"] for arg in spec["args"] if arg["role"] != "constant"]
+    shapes = [arg["shape"] for arg in spec["args"] if arg["role"] != "constant"]
     if len(roles) != len(expected) or "output" in roles[: len(inputs)]:
         return f"error: the launch specification has the roles {roles}, for {len(inputs)} inputs of {len(expected)}"
     work = directory.with_name(directory.name + ".run")
     work.mkdir()
     command = [tools() / "spyre-run", directory, "-o", work / "out", *options]
     for i, value in enumerate(inputs):
-        np.save(work / f"{i}.npy", value)
+        np.save(work / f"{i}.npy", with_room(value, shapes[i]))
         command += ["-i", f"{i}={work}/{i}.npy"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     if done.returncode:
         return f"error: {done.stderr.strip()}"
     for i, role in enumerate(roles):
-        if role != "input" and np.load(work / "out" / f"arg_{i}.npy").tobytes() != expected[i].tobytes():
+        if role == "input":
+            continue
+        found = np.load(work / "out" / f"arg_{i}.npy")[tuple(slice(n) for n in expected[i].shape)]
+        if found.tobytes() != expected[i].tobytes():
             return f"argument {i} of {spec['kernel_name']}: spyre-run computes other bytes"
     return ""
 
@@ -61,11 +71,11 @@ def replayed():
     differences: list[str] = []
     run = kernels.LoadedKernel.run
 
-    def run_and_replay(self, inputs, outputs):
+    def run_and_replay(self, inputs, outputs, sizes=()):
         before = [array(t) for t in inputs]
         for t in outputs:
             t.zero_()  # as spyre-run's are: a kernel may leave parts of them to the next one
-        run(self, inputs, outputs)
+        run(self, inputs, outputs, sizes)
         with tempfile.TemporaryDirectory() as directory:
             here = pathlib.Path(directory) / "bundle"
             self._kernel.save(str(here), self.text)

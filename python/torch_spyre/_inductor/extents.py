@@ -19,8 +19,7 @@ from torch._inductor.virtualized import V
 from torch_spyre import _C
 from torch_spyre._inductor import config, real_inputs
 from torch_spyre._inductor.errors import NeedsFixedSizes
-
-STICK = 64  # elements of the narrowest type that is computed with
+from torch_spyre._inductor.kernels import STICK
 
 _MODERATE = 1 << 24  # elements
 _NO_END = torch.iinfo(torch.int32).max

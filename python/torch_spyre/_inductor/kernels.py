@@ -6,6 +6,7 @@ import itertools
 import json
 import logging
 import os
+import re
 import struct
 import weakref
 
@@ -18,6 +19,7 @@ from torch_spyre._inductor import config
 from torch_spyre._inductor.errors import SpyreUnsupportedError
 
 log = logging.getLogger(__name__)
+STICK = 64  # elements of the narrowest type that is computed with
 
 
 def compile_graph(text: str):
@@ -104,7 +106,7 @@ _numbers = itertools.count()
 def traffic() -> list[dict]:
     """What the last run of every loaded kernel moved: one entry per op, with the kernel's name and the op's counts."""
     entries = []
-    for kernel in sorted(loaded, key=lambda k: k.number):
+    for kernel in sorted((k for k in loaded if k.has_run), key=lambda k: k.number):
         for op in kernel.plan().last_run_counts()["ops"]:
             entries.append({"kernel": kernel.name, **op})
     return entries
@@ -136,14 +138,61 @@ def explain(html: str | os.PathLike | None = None) -> list[dict]:
     return plans
 
 
+_EXTENT = re.compile(r"^  extent (\w+) <= (\d+) ", re.MULTILINE)
+
+
+def for_calls_of(text: str, sizes) -> str:
+    """The text of a program for calls of these sizes, one for each of its extents: all up to the next power of two of
+    sticks are served by one program."""
+    given = iter(sizes)
+
+    def shorter(extent: re.Match) -> str:
+        name, room, most = extent[1], int(extent[2]), STICK
+        size = next(given)
+        while most < size:
+            most *= 2
+        return f"  extent {name} <= {most} room={room} " if most < room else extent[0]
+
+    return _EXTENT.sub(shorter, text)
+
+
+def with_layouts(text: str, layouts: dict[str, str]) -> str:
+    """The text whose results lie like this: programs for other sizes write the same tensors."""
+    for name, layout in layouts.items():
+        text = re.sub(rf"^  buffer {name} : .*$", rf"\g<0> layout={layout}", text, flags=re.MULTILINE)
+    return text
+
+
 class LoadedKernel:
-    """A compiled kernel under the name that the wrapper knows it by."""
+    """A compiled kernel under the name that the wrapper knows it by.
+
+    Of one whose sizes change from call to call there is a program for every range of them, compiled when first needed.
+    """
 
     def __init__(self, name: str, text: str):
         self.name, self.text = name, text
-        self._kernel = compile_for_codegen(text)
+        self.is_open = _EXTENT.search(text) is not None
+        self._programs: dict[str, object] = {}
+        self._kernel = None if self.is_open else self._program(text)
         self.number = next(_numbers)
         loaded.add(self)
+
+    def _program(self, text: str):
+        """The one of this text; what is asked of the kernel is asked of the one that ran last."""
+        if text not in self._programs:
+            self._programs[text] = compile_for_codegen(text)
+            _save(self.name, text, self._programs[text])
+        return self._programs[text]
+
+    @property
+    def has_run(self) -> bool:
+        """Whether there is a program yet."""
+        return self._kernel is not None
+
+    def programs(self) -> list[str]:
+        """For which sizes there are programs, as text: ``s0 <= 64``."""
+        extents = (re.findall(r"^  extent \w+ <= (\d+) .*of='(.*)'$", text, re.MULTILINE) for text in self._programs)
+        return [", ".join(f"{source} <= {most}" for most, source in found) for found in extents]
 
     def plan(self):
         """The kernel on the first card; its counts are those of its last run."""
@@ -158,7 +207,10 @@ class LoadedKernel:
         """What is used of every input and result, each stick once: the least that can be moved."""
         return self._kernel.compulsory_bytes()
 
-    def run(self, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> None:
+    def run(self, inputs: list[torch.Tensor], outputs: list[torch.Tensor], sizes=()) -> None:
+        """``sizes``: what its extents are in this call, in the order of the text."""
+        if self.is_open:
+            self._kernel = self._program(for_calls_of(self.text, sizes))
         try:
             self._kernel.run(inputs, outputs)
         except Exception as error:
@@ -170,9 +222,7 @@ class SpyreAsyncCompile(AsyncCompile):
     """The wrapper's ``async_compile``: kernels of the card, and those of the CPU in mixed graphs."""
 
     def sdsc(self, name: str, text: str) -> LoadedKernel:
-        kernel = LoadedKernel(name, text)
-        _save(name, text, kernel)
-        return kernel
+        return LoadedKernel(name, text)
 
 
 def _write(path: str, text: str) -> None:
@@ -188,7 +238,7 @@ def artifact_directory() -> str:
     return os.path.join(cache_dir(), "inductor-spyre")
 
 
-def _save(name: str, text: str, kernel: LoadedKernel) -> None:
+def _save(name: str, text: str, kernel) -> None:
     # What another compiler, or this one with other settings, made of the same text is another kernel.
     made_of = (text, compiler_id(), sorted(config.values().items()))
     digest = hashlib.sha256(repr(made_of).encode()).hexdigest()[:8]
@@ -196,4 +246,4 @@ def _save(name: str, text: str, kernel: LoadedKernel) -> None:
     if os.path.exists(os.path.join(directory, "manifest.json")):
         return
     os.makedirs(artifact_directory(), exist_ok=True)
-    kernel._kernel.save(directory, text)
+    kernel.save(directory, text)

@@ -98,13 +98,17 @@ class SpyreScheduling(BaseScheduling):
                 V.graph.removed_buffers.add(part.node.get_name())
             else:
                 part.mark_run()
+        if region.open_sizes:
+            layouts = {name: capture.layout_text(kernel.output_layout(name)) for name in region.outputs}
+            region.text = kernels.with_layouts(region.text, layouts)
         name = self._define(region, nodes)
         self.codegen_comment(nodes, name)
         # The compiler names inputs and outputs in the order of its own lists.
         device = nodes[0].get_device()
         numbers = {n: f"launch_scalar({source}, {dtype}, '{device}')" for n, (source, dtype) in region.scalars.items()}
         inputs, outputs = ", ".join(numbers.get(n, n) for n in kernel.inputs), ", ".join(kernel.outputs)
-        wrapper.writeline(f"{name}.run([{inputs}], [{outputs}])")
+        sizes = ", ".join(map(capture.wrapper_text, region.open_sizes.values()))
+        wrapper.writeline(f"{name}.run([{inputs}], [{outputs}]" + (f", [{sizes}])" if sizes else ")"))
         self.free_buffers_in_scheduler()
 
     def _compile(self, nodes: Sequence[SchedulerNode], wrapper):
@@ -114,7 +118,8 @@ class SpyreScheduling(BaseScheduling):
             region = None
             try:
                 region = _capture(nodes, needed, wrapper)
-                return region, kernels.compile_for_codegen(region.text)
+                sizes = [V.graph.sizevars.optimization_hint(size) for size in region.open_sizes.values()]
+                return region, kernels.compile_for_codegen(kernels.for_calls_of(region.text, sizes))
             except SpyreUnsupportedError as error:
                 if region is not None and region.open_sizes:
                     _fix_sizes(region, error)

@@ -3,60 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
-#include <optional>
+
+#include "spyre/passes/select/extent_coordinates.h"
 
 namespace spyre {
 namespace {
-
-// The coordinates of an access along the dimensions of its buffer, or none where it does not keep to those that have an
-// extent: fixed ones may be merged with one another.
-std::optional<std::vector<Expr>> coordinates(const Buffer& buffer, const Expr& index,
-                                             const std::vector<Loop>& loops) {
-  std::vector<size_t> dims;  // those with a stride, the widest first
-  for (size_t d = 0; d < buffer.size.size(); ++d) {
-    if (buffer.size[d] > 1 && buffer.stride[d] > 0) dims.push_back(d);
-  }
-  std::ranges::sort(dims, std::greater<>(), [&](size_t d) { return buffer.stride[d]; });
-  std::vector<Expr> found(buffer.size.size());
-  const auto place = [&](int64_t factor, const Expr& atom) {
-    for (const size_t d : dims) {
-      const int64_t steps = factor / buffer.stride[d];
-      if (steps == 0) continue;
-      found[d] = found[d] + steps * atom;
-      factor -= steps * buffer.stride[d];
-    }
-    return factor == 0;
-  };
-  bool whole = place(index.constant_term() - buffer.offset, Expr::constant(1));
-  for (const ExprTerm& term : index.terms()) {
-    Expr atom;
-    switch (term.kind) {
-      case AtomKind::kSymbol:
-        atom = Expr::symbol(term.name);
-        break;
-      case AtomKind::kFloorDiv:
-        atom = Expr::floor_div(term.inner, term.divisor);
-        break;
-      case AtomKind::kMod:
-        atom = Expr::mod(term.inner, term.divisor);
-        break;
-      case AtomKind::kIndirect:
-        atom = Expr::indirect(term.name);
-        break;
-    }
-    whole = place(term.coefficient, atom) && whole;
-  }
-  std::ranges::reverse(dims);
-  int64_t inside = 0;  // the last element that the dimensions inside reach
-  for (const size_t d : dims) {
-    const IndexRange range = range_of(found[d], loops);
-    if (buffer.bound(d) != kFixed)
-      whole = whole && inside < buffer.stride[d] && range.low >= 0 && range.high < buffer.size[d];
-    inside += range.high * buffer.stride[d];
-  }
-  return whole ? std::optional(std::move(found)) : std::nullopt;
-}
 
 class Step {
  public:
@@ -89,7 +40,7 @@ class Step {
   Status walk(BufferId id, const Expr& index) {
     const Buffer& buffer = graph_.buffers[static_cast<size_t>(id)];
     if (std::ranges::all_of(buffer.bounds, [](ExtentId bound) { return bound == kFixed; })) return Status();
-    const auto position = coordinates(buffer, index, node_.loops);
+    const auto position = extent_coordinates(buffer, index, node_.loops);
     if (!position) {
       const auto open = std::ranges::find_if(buffer.bounds, [](ExtentId bound) { return bound != kFixed; });
       return refuse(*open, fmt::format("it sees '{}' in other dimensions than it has", buffer.name));
@@ -119,7 +70,7 @@ class Step {
     const bool bounded =
         std::ranges::any_of(node_.loops, [](const Loop& l) { return !l.reduced && l.bound != kFixed; });
     if (!bounded) return Status();
-    const auto position = coordinates(target, node_.target_index, node_.loops);
+    const auto position = extent_coordinates(target, node_.target_index, node_.loops);
     std::vector<ExtentId> bounds(target.size.size(), kFixed);
     for (Loop& loop : node_.loops) {
       if (loop.reduced || loop.bound == kFixed) continue;

@@ -175,7 +175,6 @@ Status mask_extents(Graph& graph) {
   for (Node& node : graph.nodes) {
     if (std::ranges::none_of(node.loops, [](const Loop& loop) { return loop.bound != kFixed; })) continue;
     SPYRE_TRY(Masker(graph, node).run());
-    for (Loop& loop : node.loops) loop.bound = kFixed;  // from here on a loop is as long as its capacity
   }
   return Status();
 }

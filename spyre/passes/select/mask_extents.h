@@ -5,10 +5,10 @@
 
 namespace spyre {
 
-/// Keeps what lies behind an extent out of results. Loops run over whole capacities, so a fold along an extent also meets
-/// memory without meaning; it reads the neutral element of the fold there:
+/// Keeps what lies behind an extent out of results. Loops run over whole sticks, and over more than one call needs, so a
+/// fold along an extent also meets memory without meaning; it reads the neutral element of the fold there:
 ///
-///     node s (p0: 4; r0: e0) {               node s (p0: 4; r0: 1024) {
+///     node s (p0: 4; r0: e0) {               node s (p0: 4; r0: e0) {
 ///       v0 = load x[1024*p0 + r0]              v0 = load x[1024*p0 + r0]
 ///                                    ->        inside = index r0 < load n0
 ///       v1 = reduce.max v0                     v1 = reduce.max where(inside, v0, -inf)
