@@ -144,6 +144,15 @@ def test_a_short_call_moves_few_bytes():
     assert moved[60] < moved[1000] / 8
 
 
+def test_rows_that_lie_close_have_no_room():
+    """A part of rows that does not leave memory behind it: such a view is compiled for as it is."""
+    compiled = torch.compile(lambda x: x.sum(-1), dynamic=True)
+    for length in (270, 37, 280):
+        x = torch.randint(-3, 4, (6, 280)).half()
+        with torch.no_grad():
+            assert torch.equal(compiled(x.to("spyre")[:, :length]).cpu(), x[:, :length].float().sum(-1).half())
+
+
 def test_a_range_is_the_capacity():
     compiled = torch.compile(lambda x: x.sum(0))
     for length in (100, 17, 128):

@@ -431,6 +431,7 @@ def _declaration(
     kind: str, name: str, open_sizes: extents.Extents, layout=None, offset: int = 0, storage: int = 0
 ) -> str:
     spec = _spec(name)
+    extents.check_rows(spec.get_size(), spec.get_stride())
     size, stride = open_sizes.lengths(spec.get_size()), [capacity(s) for s in spec.get_stride()]
     text = f"  {kind} {name} : {dtype_name(spec.get_dtype())}{size} stride={stride}"
     text += f" offset={offset}" if offset else ""

@@ -134,6 +134,15 @@ class Extents:
         return [f"  extent {name} <= {_room(size)} of='{size}'" for size, name in self.names.items()]
 
 
+def check_rows(size, stride) -> None:
+    """A view of rows that lie closer to one another than an open size may become cannot have room for it."""
+    steps = [(capacity(s), n) for s, n in zip(stride, size, strict=True) if simplified(n) != 1]
+    for step, length in steps:
+        outer = min((s for s, _ in steps if s > step), default=None)
+        if is_open(simplified(length)) and outer is not None and outer < step * capacity(length):
+            raise NeedsFixedSizes(f"rows of {length} elements that lie {outer} apart")
+
+
 def positions(offset: sympy.Expr, size, stride) -> list[tuple[int, sympy.Expr]]:
     """Along which dimensions an offset with open sizes in it lies, and how far.
 
