@@ -57,8 +57,8 @@ _OF_THE_PROGRAM = ("__closure__", "__code__", "__defaults__", "__kwdefaults__")
 
 def _keep_portable(entries) -> list[bool]:
     """Which guards go into a package: those on arguments and on PyTorch's modes. PyTorch's own rule for saved programs,
-    ``aot_compile``, leaves out the same: what is global, and what compares identities. Where in the source a guard comes
-    from goes too: with it, guards of 40 layers take twice as long to load."""
+    ``aot_compile``, leaves out the same: what is global, and what compares identities. Where in the source a guard
+    comes from goes too: with it, guards of 40 layers take twice as long to load."""
     from torch._dynamo import config
     from torch._dynamo.guards import CheckFunctionManager
 
@@ -284,7 +284,7 @@ def _stage_compiled(record, staged: str) -> None:
     for code in dynamo.codes:
         for guarded in code.guarded_codes:
             inputs = load_guards_state(guarded.guards_state).output_graph.input_source_to_sizes_strides
-            sizes = {source.name: [str(size) for size in facts["size"]] for source, facts in inputs.items()}
+            sizes = {source.name: list(facts["size"]) for source, facts in inputs.items()}  # None: any size
             calls.append({name: size for name, size in sizes.items() if "_parameters" not in name})
     _seal(staged, "compiled", {"function": dynamo.fn_name, "calls": calls})
 
@@ -476,8 +476,8 @@ def _stage_exported(exported, staged: str) -> None:
         "compiled": compiled,
         "inputs": inputs,
         "results": results,
-        "in_spec": exported.call_spec.in_spec,
-        "out_spec": exported.call_spec.out_spec,
+        "in_spec": torch.utils._pytree.treespec_dumps(exported.call_spec.in_spec),
+        "out_spec": torch.utils._pytree.treespec_dumps(exported.call_spec.out_spec),
         "takes": takes,
     }
     _pickle(os.path.join(staged, _PROGRAM), program)
@@ -490,13 +490,14 @@ def _load_exported(path: str, program: dict):
     from torch.utils import _pytree
 
     weights = torch.load(os.path.join(path, _WEIGHTS))
+    in_spec, out_spec = (_pytree.treespec_loads(program[name]) for name in ("in_spec", "out_spec"))
     with _code_of(path):
         compiled = AOTCompiledArtifact.deserialize(program["compiled"])
 
     def run(*args, **kwargs):
         flat, spec = _pytree.tree_flatten((args, kwargs))
         takes = [(str(x.dtype), list(x.shape), str(x.device)) if isinstance(x, torch.Tensor) else x for x in flat]
-        if spec != program["in_spec"] or takes != program["takes"]:
+        if spec != in_spec or takes != program["takes"]:
             raise PackageError(f"{path}: it was exported for {program['takes']}, found {takes}")
         given = iter(flat)
         results = compiled(*[next(given) if name is None else weights[name] for name in program["inputs"]])
@@ -506,6 +507,6 @@ def _load_exported(path: str, program: dict):
                 user.append(result)
             else:
                 weights[name].copy_(result)
-        return _pytree.tree_unflatten(user, program["out_spec"])
+        return _pytree.tree_unflatten(user, out_spec)
 
     return run

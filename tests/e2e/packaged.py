@@ -51,6 +51,11 @@ def residual(x, y):
     return torch.nn.functional.gelu(x @ y) + x
 
 
+def rows(x, y):
+    """Of any number of rows."""
+    return torch.softmax(x * 2, -1) @ y
+
+
 def mixed(x, y):
     """A tensor of the card and one of the CPU."""
     return x * 2, torch.sin(y) + torch.cos(y)
@@ -95,6 +100,9 @@ def _run(path, what):
             return [model(batch(4, 128)), model(batch(4, 128), twice=True), model(batch(9, 128))]
         if what == "function":
             return torch_spyre.load(path, residual)(batch(64, 64), batch(64, 64))
+        if what == "rows":
+            run = torch_spyre.load(path, rows)
+            return [run(batch(n, 64), batch(64, 64)) for n in (8, 17, 130)]
         if what == "broken":
             return torch_spyre.load(path, Broken())(batch(4, 64))
         if what == "exported":

@@ -91,6 +91,17 @@ def test_a_module_runs_with_weights_that_load_is_given(tmp_path):
     assert elsewhere(tmp_path / "mlp", "module", tmp_path) == {"result": packaged.digest(results), "compiled": NOTHING}
 
 
+def test_a_program_for_many_sizes_is_one_program_of_a_package(tmp_path):
+    calls = [((batch(n, 64), batch(64, 64)), {}) for n in (8, 17, 130)]
+    for (x, _), _ in calls:
+        torch._dynamo.mark_dynamic(x, 0, min=2, max=256)
+    compiled, results = compiled_in_a_package(packaged.rows, *calls)
+    torch_spyre.save(compiled, tmp_path / "rows")
+    (call,) = json.loads((tmp_path / "rows" / "manifest.json").read_text())["calls"]
+    assert call == {"L['x']": [None, 64], "L['y']": [64, 64]}
+    assert elsewhere(tmp_path / "rows", "rows", tmp_path) == {"result": packaged.digest(results), "compiled": NOTHING}
+
+
 def test_graphs_with_python_between_them_are_one_package(tmp_path):
     compiled, results = compiled_in_a_package(packaged.Broken(), ((batch(4, 64),), {}))
     torch_spyre.save(compiled, tmp_path / "broken")
