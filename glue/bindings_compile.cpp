@@ -8,6 +8,7 @@
 #include "glue/bindings.h"
 #include "glue/compiled_kernel.h"
 #include "glue/error.h"
+#include "glue/precompiled.h"
 #include "spyre/base/json.h"
 #include "spyre/base/log.h"
 #include "spyre/base/settings.h"
@@ -66,9 +67,28 @@ KernelRef compile_text(const std::string& text, const std::optional<CompileOptio
   const py::gil_scoped_release release;
   const CompileOptions options = asked ? *asked : unwrap(CompileOptions::from_environment());
   Graph graph = accepted(parse_graph(text, "graph"));
+  note_compilation(graph, Compiles::kProgram);
   PassLog passes;
   passes.on_progress(ProgressLine(graph.name, show_progress));
   return std::make_shared<CompiledKernel>(accepted(compile(std::move(graph), options, passes)));
+}
+
+KernelRef read_kernel(const std::map<std::string, std::string>& files, const std::vector<std::string>& inputs,
+                      const std::vector<std::string>& outputs, const ArgumentBounds& bounds) {
+  const py::gil_scoped_release release;
+  return std::make_shared<CompiledKernel>(unwrap(read_artifact({.files = files}, inputs, outputs, bounds)));
+}
+
+ArgumentBounds bounds_of(const CompiledKernel& kernel) {
+  ArgumentBounds bounds;
+  for (const auto* names : {&kernel.input_names(), &kernel.output_names()}) {
+    for (const std::string& name : *names) {
+      const KernelArgument& argument = kernel.argument(name);
+      for (size_t d = 0; d < argument.open.size(); ++d)
+        bounds[name].push_back(argument.open[d] ? argument.most[d] : 0);
+    }
+  }
+  return bounds;
 }
 
 void run(CompiledKernel& kernel, const std::vector<at::Tensor>& inputs,
@@ -79,10 +99,27 @@ void run(CompiledKernel& kernel, const std::vector<at::Tensor>& inputs,
 
 void save(const CompiledKernel& kernel, const std::string& directory, const std::string& graph) {
   const py::gil_scoped_release release;
-  Bundle bundle = kernel.compiled().bundle;
+  Bundle bundle = kernel.bundle();
   bundle.files["graph.ir"] = graph;
   bundle.files["kernel.opspec"] = to_text(kernel.compiled().kernel);
   check(save_bundle(bundle, directory));
+}
+
+bool is_package_name(std::string_view name) {
+  const bool inside = name.starts_with("kernels/") || name.starts_with("wrappers/");
+  return name == "program.pkl" || name == "weights.pt" || name == kManifestFile ||
+         (inside && name.find("..") == std::string_view::npos);
+}
+
+constexpr FolderKind kPackageFolder = {.format = "spyre-package",
+                                       .word = "package",
+                                       .hint = "another folder",
+                                       .may_hold = is_package_name,
+                                       .may_contain = is_package_name};
+
+void publish_package(const std::string& staged, const std::string& directory) {
+  const py::gil_scoped_release release;
+  check(publish_folder(staged, directory, kPackageFolder));
 }
 
 std::vector<std::string_view> form_names() {
@@ -139,6 +176,10 @@ void bind_compile(py::module& module) {
           "written_inputs", [](const CompiledKernel& k) { return k.written_inputs(); },
           "Names of inputs that it also writes.")
       .def_property_readonly(
+          "bounds", &bounds_of,
+          "Of arguments whose sizes are capacities, by name: the extent along each dimension, "
+          "-1 where the size is fixed.")
+      .def_property_readonly(
           "text", [](const CompiledKernel& k) { return to_text(k.compiled().graph); },
           "The graph after all passes.")
       .def_property_readonly(
@@ -148,7 +189,7 @@ void bind_compile(py::module& module) {
           "files",
           [](const CompiledKernel& k) {
             py::dict files;
-            for (const auto& [name, content] : k.compiled().bundle.files) {
+            for (const auto& [name, content] : k.bundle().files) {
               files[py::str(name)] = py::bytes(content);
             }
             return files;
@@ -173,8 +214,10 @@ void bind_compile(py::module& module) {
           },
           "Why wished splits were not followed.")
       .def_property_readonly(
-          "planned", [](const CompiledKernel& k) { return k.compiled().options.lx_planning; },
-          "Whether it was compiled with LX planning.")
+          "planned",
+          [](const CompiledKernel& k) { return !k.was_read() && k.compiled().options.lx_planning; },
+          "Whether it was compiled here, with LX planning.")
+      .def_property_readonly("was_read", &CompiledKernel::was_read, "Whether it was read back, not compiled.")
       .def(
           "compulsory_bytes",
           [](const CompiledKernel& k) { return unwrap(compulsory_traffic(k.compiled())).count(); },
@@ -190,6 +233,15 @@ void bind_compile(py::module& module) {
   module.def("passes_markdown", &passes_markdown, "The table of passes in spyre/passes/README.md.");
   module.def("compile_graph", &compile_text, py::arg("text"), py::arg("options") = py::none(),
              "Compiles a graph in text form for the card; without options as the environment says.");
+  module.def(
+      "staging_name", [](const std::string& directory) { return staging_name(directory).string(); },
+      py::arg("directory"), "A name beside a folder to write it under first.");
+  module.def("publish_package", &publish_package, py::arg("staged"), py::arg("directory"),
+             "Puts a package in place that was written whole under another name.");
+  module.def("read_kernel", &read_kernel, py::arg("files"), py::arg("inputs"), py::arg("outputs"),
+             py::arg("bounds"),
+             "A kernel from the files of its bundle, the names of its arguments and their bounds; nothing is "
+             "compiled.");
 }
 
 }  // namespace spyre::glue

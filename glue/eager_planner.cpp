@@ -4,6 +4,7 @@
 #include <set>
 
 #include "glue/error.h"
+#include "glue/precompiled.h"
 #include "glue/tensor_access.h"
 #include "spyre/base/settings.h"
 #include "spyre/forms/form.h"
@@ -126,6 +127,7 @@ class Planner {
       return forms::refuse(kReadsWhatItWrites);
     }
     SPYRE_TRY(verify(made.graph()));
+    note_compilation(made.graph(), Compiles::kEagerOperator);
     const CompileOptions options = unwrap(CompileOptions::from_environment());
     SPYRE_ASSIGN_OR_RETURN(CompiledGraph compiled, compile(made.graph(), options));
     plan.kernel = std::make_shared<CompiledKernel>(std::move(compiled));

@@ -128,6 +128,15 @@ BENCHES = [
         "--layers 1 --hidden 256 --length 32 --rounds 1",
     ),
     Bench(
+        "start_bench.py",
+        lines_like(
+            rf"^ *(?P<case>\d+ \w+) +(?P<clock__s>{NUMBER}) +(?P<cpu__s>{NUMBER}) +(?P<import__s>{NUMBER})"
+            rf" +(?P<model__s>{NUMBER}) +(?P<load__s>{NUMBER}) +(?P<token__s>{NUMBER}) +(?P<compiled>\d+)"
+        ),
+        "--layers 2 40 --rounds 1",
+        "--layers 1 --hidden 256 --rounds 1",
+    ),
+    Bench(
         "eager_bench.py",
         lines_like(
             rf"^(?P<case>[a-z]\w*) +(?P<first__call__ms>{NUMBER}) \+- ?{NUMBER}ms +{NUMBER}x"

@@ -20,20 +20,25 @@ from torch_spyre._inductor.hints import declare_tensor_dim, name_tensor_dims, sp
 from torch_spyre.diagnostics import environment_report, explain  # noqa: E402
 from torch_spyre.fallback import FallbackWarning  # noqa: E402
 from torch_spyre.model_utils import load_model_to_spyre  # noqa: E402
+from torch_spyre.packages import PackageError, load, packaging, save  # noqa: E402
 from torch_spyre.streams import synchronize  # noqa: E402
 
 __all__ = [
     "FallbackWarning",
+    "PackageError",
     "SpyreUnsupportedError",
     "__version__",
     "declare_tensor_dim",
     "environment_report",
     "explain",
+    "load",
     "load_model_to_spyre",
     "logging_config",
     "make_spyre_module",
     "name_tensor_dims",
+    "packaging",
     "profiler",
+    "save",
     "spyre_hint",
     "synchronize",
 ]

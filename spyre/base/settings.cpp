@@ -219,6 +219,16 @@ const std::vector<Setting>& table() {
        .meaning =
            "Rules for fp16 on its way to and from the 16-bit device format. vendor: those of the card's host "
            "library, quirks included, for byte comparison with hardware (see ADR 0032)."},
+      {.name = "SPYRE_REQUIRE_PRECOMPILED",
+       .type = kChoice,
+       .fallback = std::string("0"),
+       .choices = {"0", "1", "all"},
+       .layer = "glue",
+       .meaning = "Compiling is an error that names the graph and the shapes of its inputs. 1: graphs of "
+                  "torch.compile, so that "
+                  "only packages run (torch_spyre.load). all: eager operators too, which are compiled one "
+                  "by one when first "
+                  "called."},
       {.name = "SPYRE_THREADS",
        .type = kInt,
        .fallback = int64_t{0},

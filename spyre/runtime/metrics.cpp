@@ -77,6 +77,8 @@ std::string_view to_string(Metric metric) {
       return "eager_cache_hits";
     case Metric::kEagerCacheMisses:
       return "eager_cache_misses";
+    case Metric::kGraphsCompiled:
+      return "graphs_compiled";
     case Metric::kWorkEnqueued:
       return "work_enqueued";
     case Metric::kWorkInline:

@@ -34,6 +34,7 @@ enum class Metric {
   kProgramCacheMisses,  ///< `program_cache_misses`: images that had to be decoded
   kEagerCacheHits,      ///< `eager_cache_hits`: eager calls whose kernel was there
   kEagerCacheMisses,    ///< `eager_cache_misses`: eager calls that had to be compiled, or refused, first
+  kGraphsCompiled,      ///< `graphs_compiled`: graphs of torch.compile given to the compiler
   kWorkEnqueued,        ///< `work_enqueued`: items given to a stream's thread
   kWorkInline,          ///< `work_inline`: items run on the calling thread, the stream being idle
   kWorkFailed,          ///< `work_failed`

@@ -1,7 +1,8 @@
 """Kernels at run time: from graph text to something that runs, cached in memory and on disk."""
 
+import contextlib
+import contextvars
 import functools
-import hashlib
 import itertools
 import json
 import logging
@@ -15,7 +16,7 @@ from torch._inductor.async_compile import AsyncCompile
 from torch._inductor.runtime.cache_dir_utils import cache_dir
 
 from torch_spyre import _C, profiler
-from torch_spyre._inductor import config
+from torch_spyre._inductor import artifacts, config
 from torch_spyre._inductor.errors import SpyreUnsupportedError
 
 log = logging.getLogger(__name__)
@@ -28,6 +29,9 @@ def compile_graph(text: str):
         return _C.compile_graph(text, config.compile_options())
     except _C.CompileError as error:
         raise SpyreUnsupportedError(str(error), error.node, tuple(error.extents)) from error
+
+
+_OURS = compile_graph
 
 
 @functools.cache
@@ -46,10 +50,45 @@ def eager_layout(size: tuple, stride: tuple, dtype: torch.dtype):
     return torch.empty_strided(size, stride, dtype=dtype, device="spyre").device_tensor_layout()
 
 
+def made_by() -> dict:
+    """What a kernel depends on besides its text."""
+    return {"compiler": compiler_id(), "settings": config.values()}
+
+
+#: A folder of kernels that all come from there: none is compiled.
+_package: contextvars.ContextVar[str | None] = contextvars.ContextVar("spyre_package", default=None)
+
+
+@contextlib.contextmanager
+def only_from(folder: str):
+    """Kernels that are loaded inside come from this folder; one that it has not, or not whole, is an error."""
+    token = _package.set(folder)
+    try:
+        yield
+    finally:
+        _package.reset(token)
+
+
+def _saved(text: str):
+    """The kernel that another process left on disk, or this one earlier."""
+    folder = os.path.join(_package.get() or artifact_directory(), artifacts.folder_name(text, made_by()))
+    try:
+        return artifacts.read(folder, text, made_by())
+    except artifacts.ArtifactError as error:
+        if _package.get() is not None:
+            raise
+        log.debug("compiled again: %s", error)
+        return None
+
+
 @functools.lru_cache(maxsize=1024)
 def _compiled(text: str, compiler, settings):
-    kernel = compiler(text)
-    for reason in getattr(kernel, "refused_hints", ()):
+    if compiler is _OURS and (saved := _saved(text)) is not None:
+        kernel, refused_hints = saved
+    else:
+        kernel = compiler(text)
+        refused_hints = getattr(kernel, "refused_hints", ())
+    for reason in refused_hints:
         log.warning("%s; the work is divided without this hint", reason)
     return kernel
 
@@ -126,14 +165,15 @@ def explain(html: str | os.PathLike | None = None) -> list[dict]:
     too, as a page with the map of LX, and ``page`` is its path. Kernels compiled with ``LX_PLANNING=0`` have no plan.
     """
     plans = []
-    for kernel in sorted(loaded, key=lambda k: k.number):
-        if not getattr(kernel._kernel, "planned", False):
+    for kernel in sorted((k for k in loaded if k.has_run), key=lambda k: k.number):
+        planned = kernel.as_compiled()
+        if not getattr(planned, "planned", False):
             continue
-        plan = {"kernel": kernel.name, **json.loads(kernel._kernel.plan_facts())}
+        plan = {"kernel": kernel.name, **json.loads(planned.plan_facts())}
         if html is not None:
             os.makedirs(html, exist_ok=True)
             plan["page"] = os.path.join(html, f"{kernel.number:03d}_{kernel.name}"[:120] + ".html")
-            _write(plan["page"], kernel._kernel.plan_page())
+            artifacts.write_text(plan["page"], planned.plan_page())
         plans.append(plan)
     return plans
 
@@ -172,22 +212,35 @@ class LoadedKernel:
     def __init__(self, name: str, text: str):
         self.name, self.text = name, text
         self.is_open = _EXTENT.search(text) is not None
-        self._programs: dict[str, object] = {}
-        self._kernel = None if self.is_open else self._program(text)
+        self._settings, self._package = config.values(), _package.get()
+        self._programs: dict[str, object] = {}  # by their texts
+        self._as_compiled: dict[str, object] = {}
+        self._text = None  # of the program that runs, or ran last
+        if not self.is_open:
+            self._use(text)
         self.number = next(_numbers)
         loaded.add(self)
 
-    def _program(self, text: str):
-        """The one of this text; what is asked of the kernel is asked of the one that ran last."""
+    def _use(self, text: str) -> None:
+        """Makes the program of this text the one that runs. A kernel of a package has those of the package only."""
         if text not in self._programs:
-            self._programs[text] = compile_for_codegen(text)
-            _save(self.name, text, self._programs[text])
-        return self._programs[text]
+            with only_from(self._package) if self._package else contextlib.nullcontext():
+                self._programs[text] = compile_for_codegen(text)
+                _save(text, self._programs[text])
+        self._text = text
+
+    @property
+    def _kernel(self):
+        return self._programs[self._text]
 
     @property
     def has_run(self) -> bool:
         """Whether there is a program yet."""
-        return self._kernel is not None
+        return self._text is not None
+
+    def texts(self) -> list[str]:
+        """Of its programs."""
+        return list(self._programs)
 
     def programs(self) -> list[str]:
         """For which sizes there are programs, as text: ``s0 <= 64``."""
@@ -198,19 +251,27 @@ class LoadedKernel:
         """The kernel on the first card; its counts are those of its last run."""
         return self._kernel.plan()
 
+    def as_compiled(self):
+        """The kernel with what the compiler found out on the way; one that was read from disk is compiled for it."""
+        if not getattr(self._kernel, "was_read", False):
+            return self._kernel
+        if self._text not in self._as_compiled:
+            self._as_compiled[self._text] = _C.compile_graph(self._text, _C.CompileOptions(**self._settings))
+        return self._as_compiled[self._text]
+
     @property
     def opspec(self):
         """Its operations with everything decided, a ``_C.Kernel``; ``str`` gives the text."""
-        return self._kernel.opspec
+        return self.as_compiled().opspec
 
     def compulsory_bytes(self) -> int:
         """What is used of every input and result, each stick once: the least that can be moved."""
-        return self._kernel.compulsory_bytes()
+        return self.as_compiled().compulsory_bytes()
 
     def run(self, inputs: list[torch.Tensor], outputs: list[torch.Tensor], sizes=()) -> None:
         """``sizes``: what its extents are in this call, in the order of the text."""
         if self.is_open:
-            self._kernel = self._program(for_calls_of(self.text, sizes))
+            self._use(for_calls_of(self.text, sizes))
         try:
             self._kernel.run(inputs, outputs)
         except Exception as error:
@@ -225,25 +286,26 @@ class SpyreAsyncCompile(AsyncCompile):
         return LoadedKernel(name, text)
 
 
-def _write(path: str, text: str) -> None:
-    """Whoever reads it meanwhile finds the old content or the new."""
-    temporary = f"{path}.{os.getpid()}"
-    with open(temporary, "w") as file:
-        file.write(text)
-    os.replace(temporary, path)
-
-
 def artifact_directory() -> str:
-    """Where graphs and artifacts are left for a person to look at, one folder per kernel."""
+    """Where kernels are left, one folder each: for later processes, and for a person to look at."""
     return os.path.join(cache_dir(), "inductor-spyre")
 
 
-def _save(name: str, text: str, kernel) -> None:
-    # What another compiler, or this one with other settings, made of the same text is another kernel.
-    made_of = (text, compiler_id(), sorted(config.values().items()))
-    digest = hashlib.sha256(repr(made_of).encode()).hexdigest()[:8]
-    directory = os.path.join(artifact_directory(), f"{digest}_{name}"[:120])
-    if os.path.exists(os.path.join(directory, "manifest.json")):
+def _save(text: str, kernel) -> None:
+    if getattr(kernel, "was_read", False) or _package.get() is not None:
+        return
+    folder = os.path.join(artifact_directory(), artifacts.folder_name(text, made_by()))
+    if os.path.exists(os.path.join(folder, artifacts.FACTS)) and _saved(text) is not None:
         return
     os.makedirs(artifact_directory(), exist_ok=True)
-    kernel.save(directory, text)
+    kernel.save(folder, text)
+    if isinstance(kernel, _C.CompiledKernel):
+        artifacts.seal(folder, kernel, made_by())
+
+
+def saved_folder(text: str) -> str:
+    """The folder of a kernel, whole: compiled and written first where it is not."""
+    folder = os.path.join(artifact_directory(), artifacts.folder_name(text, made_by()))
+    if _saved(text) is None:
+        _save(text, compile_graph(text))
+    return folder

@@ -51,16 +51,20 @@ def guard_device_layouts() -> None:
         return
 
     @functools.wraps(original)
-    def TENSOR_MATCH(self, guard, value=None):
+    def TENSOR_MATCH(self, guard, value=None, lies=None):
         original(self, guard, value)
         tensor = value() if isinstance(value, torch._dynamo.guards.TensorWeakRef) else value
         tensor = self.get(guard) if tensor is None else tensor
         if not isinstance(tensor, torch.Tensor) or tensor.device.type != "spyre":
             return
-        if isinstance(tensor, torch._subclasses.FakeTensor) or self.check_fn_manager.output_graph.export:
-            return
-        layout, offset = tensor.device_tensor_layout(), tensor.storage_offset()
-        anyhow = _is_fitted(self.check_fn_manager.output_graph, guard, tensor)
+        if lies is None:
+            if isinstance(tensor, torch._subclasses.FakeTensor) or self.check_fn_manager.output_graph.export:
+                return
+            anyhow = _is_fitted(self.check_fn_manager.output_graph, guard, tensor)
+            lies = tensor.device_tensor_layout(), tensor.storage_offset(), anyhow
+            if self.save_guards:  # where the guard is built again, the tensor is a fake, which lies nowhere
+                guard.create_fn = functools.partial(guard.create_fn, lies=lies)
+        layout, offset, anyhow = lies
 
         def lies_as_compiled(x):
             return x.storage_offset() == offset and (anyhow or x.device_tensor_layout() == layout)
@@ -175,8 +179,9 @@ def _compile_for_the_card() -> None:
     def compile_fx(model_, example_inputs_, inner_compile=module.compile_fx_inner, *args, **kwargs):
         if not uses_spyre(model_, example_inputs_):
             return original(model_, example_inputs_, inner_compile, *args, **kwargs)
-        from torch_spyre._inductor import decompositions
+        from torch_spyre._inductor import decompositions, required
 
+        required.refuse_compilation(model_, example_inputs_)
         _check_products_in_place(model_)
         refusals.pop(_compilation(), None)
         with enable_spyre_context(example_inputs_):
