@@ -77,3 +77,43 @@ def test_rotation_of_pairs(heads):
         return freqs[:, -5:, None].mul(pairs.unsqueeze(-2)).sum(5).flatten(3).type_as(x)
 
     check(rotate, torch.randn(2, 5, heads, 16).half(), torch.randn(2, 9, 8, 2, 2), rtol=2e-3, atol=2e-2)
+
+
+#: Of 300 columns: whole sticks, the last stick, parts that begin or end inside of one, all.
+PARTS = [(0, 64), (64, 192), (256, 300), (0, 126), (70, 90), (100, 300), (298, 300), (0, 300)]
+FLOATS = [torch.float16, torch.bfloat16, torch.float32]
+
+
+def small(dtype, *shape):
+    return torch.randint(-2, 3, shape).to(dtype)  # sums of few products are exact in every format
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("begin, end", PARTS)
+def test_a_part_with_sticks_along_the_other_dimension(begin, end, dtype):
+    """Of an argument and of what was computed; a copy holds the part, and who reads it counts from its beginning."""
+    x, w, y = small(dtype, 33, 300), small(dtype, 5, 300), small(dtype, end - begin, 33)
+    check(lambda x, y: x[:, begin:end].t() + y, x, y)
+    check(lambda v, w, y: (v @ w)[:, begin:end].t() + y, small(dtype, 33, 5), w, y)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("begin, end", PARTS)
+def test_parts_of_one_product_multiplied(begin, end, dtype):
+    def scores(v, w):
+        both = v @ w
+        return both[:, begin:end] @ both[:, : end - begin].t()
+
+    check(scores, small(dtype, 33, 2), small(dtype, 2, 300), rtol=8e-3, atol=0.5)  # of sums up to 4800, in bfloat16
+
+
+@pytest.mark.parametrize("begin, end", PARTS)
+def test_a_part_that_is_read_before_and_after_another_is_written(begin, end):
+    def twice(x, y):
+        both = x * 2
+        before = both[:, begin:end].t() + y
+        both[:, :begin] = 1
+        both[:, end:] = 3
+        return before + both[:, begin:end].t() + both.sum()
+
+    check(twice, small(torch.float16, 33, 300), small(torch.float16, end - begin, 33), rtol=2e-3, atol=0.1)

@@ -115,6 +115,7 @@ class Checker {
   Input check_input(const BoundOp& bound, int tensor);
   std::optional<Box> without_gap(const BoundOp& bound, int tensor, int core) const;
   std::optional<Box> without_odd_end(const BoundOp& bound, int tensor, int core);
+  std::optional<Box> without_square_end(const BoundOp& bound, int tensor, int core);
   void check_found(const BoundOp& bound, int tensor, int core, const StickRun& hull,
                    const std::vector<uint32_t>& found);
   void check_clobber(const BoundOp& bound, int tensor, int core, const std::vector<uint32_t>& found);

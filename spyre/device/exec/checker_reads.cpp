@@ -145,6 +145,47 @@ std::optional<Box> Checker::without_odd_end(const BoundOp& bound, int tensor, in
   return shared ? std::nullopt : std::optional(box);
 }
 
+/// The part of a slice that a restickify wants of it: squares of sticks are transposed whole, so a slice may end no
+/// earlier than its last square does, and the rows behind those that were written become lanes that hold nothing. Nothing
+/// where the slice ends with its dim, where it could end with its data.
+std::optional<Box> Checker::without_square_end(const BoundOp& bound, int tensor, int core) {
+  const Tensor &t = bound.tensors[tensor], &out = bound.tensors[bound.op->output];
+  if (bound.op->info->family != OpFamily::kCopy || !is_plain(t) || !is_plain(out)) {
+    return std::nullopt;
+  }
+  const auto lanes = std::ranges::find_if(out.dims, [](const TensorDim& dim) { return dim.per_stick > 1; });
+  if (lanes == out.dims.end()) {
+    return std::nullopt;
+  }
+  const auto rows = std::ranges::find(t.dims, lanes->dim, &TensorDim::dim);
+  if (rows == t.dims.end() || rows->per_stick > 1 || rows->gap <= 0) {
+    return std::nullopt;
+  }
+  Box box = touched_box(bound, tensor, core);
+  const int64_t end = box.upper[rows->dim];
+  const auto missing = [&](int64_t row) {
+    Box part = box;
+    part.lower[rows->dim] = row;
+    part.upper[rows->dim] = row + 1;
+    bool found = false;
+    for (const StickRun& run : footprint(bound, tensor, core, part)) {
+      shadow(t.residence, bound.op->cores[core].core)
+          .for_each_run(run.first, run.count,
+                        [&](uint32_t number, int64_t, int64_t) { found |= number == 0; });
+    }
+    return found;
+  };
+  int64_t row = box.lower[rows->dim] + (end - 1 - box.lower[rows->dim]) / lanes->per_stick * lanes->per_stick;
+  if (missing(row)) {
+    return std::nullopt;
+  }
+  while (row < end && !missing(row)) {
+    ++row;
+  }
+  box.upper[rows->dim] = row;
+  return row < end ? std::optional(box) : std::nullopt;
+}
+
 Checker::Input Checker::check_input(const BoundOp& bound, int tensor) {
   const Tensor& t = bound.tensors[tensor];
   Input input{.padding = PaddedInput(bound.dims())};
@@ -163,6 +204,9 @@ Checker::Input Checker::check_input(const BoundOp& bound, int tensor) {
     std::optional<Box> box = without_gap(bound, tensor, core);
     if (!box) {
       box = without_odd_end(bound, tensor, core);
+    }
+    if (!box) {
+      box = without_square_end(bound, tensor, core);
     }
     if (box) {
       gap = true;
@@ -211,10 +255,9 @@ Checker::Input Checker::check_input(const BoundOp& bound, int tensor) {
     }
   }
   if (missing && !t.through) {
-    // Loops that share a dim of the buffer see no part of it that ends at the gap: a turn reads the gap, too.
-    const bool turns =
-        bound.op->info->family == OpFamily::kCopy && t.residence == Residence::kHbm && all.size() == 1;
-    const MemoryShape* gaps = turns ? &records_[all[0]].shape : nullptr;
+    // Loops that share a dim of the buffer see no part of it that ends at the gap: a copy reads the gap, too.
+    const bool copies = bound.op->info->family == OpFamily::kCopy && all.size() == 1;
+    const MemoryShape* gaps = copies ? &records_[all[0]].shape : nullptr;
     Input result = input;
     for (const int core : seen) {
       check_missing(bound, tensor, core, gaps, input, result);

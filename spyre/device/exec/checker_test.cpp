@@ -218,6 +218,60 @@ TEST(Checker, ARowThatATurnWantsMustBeWritten) {
               ElementsAre(breaks(Rule::kLayout), breaks(Rule::kUninitialised)));
 }
 
+TEST(Checker, ACopyOutOfLxMayReadTheGapThatTheWriterDeclared) {
+  // Four of six rows, then all six as two steps of three: one dim of the writer's, two of the reader's.
+  TensorSpec four = lx(0);
+  four.gap = {{"mb", 2}};
+  const auto read_by = [&](const std::string& function) {
+    return Scene()
+        .host(kX, 512)
+        .op(neg(hbm(kX), four, 4))
+        .op({.function = function,
+             .dims = {{"y", 2}, {"mb", 3}, {"out", 64}},
+             .tensors = {{.order = {"y", "mb", "out"}, .base = 0, .lx = true},
+                         {.order = {"y", "mb", "out"}, .base = kY}}})
+        .findings();
+  };
+  EXPECT_THAT(read_by("identity"), IsEmpty());
+  EXPECT_THAT(read_by("neg"), ElementsAre(breaks(Rule::kUninitialised)));
+}
+
+TEST(Checker, OfASliceTheLastSquareIsTurnedWhole) {
+  // Of 157 rows two slices were written, one behind the other; 128 of them are turned, and summed where rows became lanes.
+  const auto slice = [](int64_t first, int64_t rows) {
+    TensorSpec out = hbm(kY + first * 128);
+    out.gap = {{"mb", 157 - rows}};
+    return neg(hbm(kX), out, rows);
+  };
+  const auto turned = [&](int64_t rows, int64_t behind, int64_t mask) {
+    TensorSpec from{.order = {"mb", "out"}, .stick = {"out"}, .base = kY};
+    if (behind > 0) {
+      from.gap = {{"mb", behind}};
+    }
+    return Scene()
+        .host(kX, 0x8000)
+        .op(slice(0, 50))
+        .op(slice(50, rows - 50))
+        .op({.function = "ReStickifyOpHBM",
+             .dims = {{"mb", 128}, {"out", 64}},
+             .tensors = {from, {.order = {"out", "mb"}, .stick = {"mb"}, .base = 0x20000}}})
+        .op({.function = "sum",
+             .dims = {{"mb", 64}, {"out", 128}},
+             .tensors = {hbm(0x20000), {.order = {"mb", "out"}, .scale = {{"out", -2}}, .base = 0x50000}},
+             .mask = {{"out", {mask, 128 - mask}}},
+             .accumulator_listed = true})
+        .findings();
+  };
+  EXPECT_THAT(turned(126, 29, 126), IsEmpty());
+  EXPECT_THAT(turned(126, 29, 127),
+              ElementsAre(breaks(Rule::kPadding)));  // a lane that nobody wrote is summed
+  EXPECT_THAT(turned(80, 29, 80), IsEmpty());
+  // The second square has no row at all.
+  EXPECT_THAT(turned(64, 29, 64), ElementsAre(breaks(Rule::kUninitialised)));
+  // All 128 rows that there are: none is left out.
+  EXPECT_THAT(turned(126, 0, 126), ElementsAre(breaks(Rule::kLayout), breaks(Rule::kUninitialised)));
+}
+
 TEST(Checker, ReadingLxThatNobodyWroteIsFound) {
   const auto found = Scene().op(neg(lx(0), hbm(kY))).findings();
   ASSERT_THAT(found, ElementsAre(breaks(Rule::kUninitialised)));

@@ -80,7 +80,10 @@ MemoryShape shape_of(const BoundOp& bound, int tensor) {
   for (const TensorDim& dim : t.dims) {
     if (dim.stride != 0) {
       const int64_t walked = bound.extents.total[dim.dim];
-      const bool gap = t.residence == Residence::kHbm && ceil_div(walked, dim.per_stick) < dim.extent;
+      // In LX the gap of a divided dim is behind each core's slice, and nobody knows where in the buffer.
+      const bool whole =
+          t.residence == Residence::kHbm || (t.own_slices.empty() && bound.op->dims[dim.dim].splits == 1);
+      const bool gap = whole && ceil_div(walked, dim.per_stick) < dim.extent;
       shape.dims.push_back({.stride = dim.stride * bits_of(t.format) / 8,
                             .steps = dim.extent,
                             .per_stick = dim.per_stick,

@@ -30,7 +30,7 @@ struct MemoryDim {
   PadValue padding;              ///< what is there, beside data along the other dims
   Tail tail;                     ///< of the data
   int64_t written =
-      kNoPadding;   ///< first coordinate of the gap that the op declared, in HBM, where there is one
+      kNoPadding;  ///< first coordinate of the gap that the op declared, where there is one and no core divides it
   int op_dim = -1;  ///< dim of the op, for a tensor's shape
   friend bool operator==(const MemoryDim&, const MemoryDim&) = default;
 };
