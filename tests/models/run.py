@@ -19,7 +19,7 @@ import torch
 from tests.models.architectures import BY_NAME
 
 MODES, WAYS, DTYPES = ("forward", "generate", "train"), ("eager", "compiled"), ("float16", "bfloat16", "float32")
-RANDOM = ("aten::native_dropout", "aten::bernoulli", "aten::rand", "aten::normal_", "aten::uniform_", "aten::random_")
+RANDOM = ("aten::native_dropout", "aten::bernoulli", "aten::rand")
 #: Compiled, every length of the cache is compiled anew; the third is the first that PyTorch leaves open.
 NEW_TOKENS = {"eager": 6, "compiled": 3}
 
