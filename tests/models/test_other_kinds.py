@@ -11,8 +11,8 @@ pytestmark = pytest.mark.usefixtures("on_the_card_only")
 
 full = pytest.mark.full
 WAYS = ["eager", pytest.param("compiled", marks=full)]
-# What rounding leaves of two layers in float16, relative to the result. A classifier's few logits, and cosines of random
-# texts and images, are small differences of larger numbers.
+# What rounding leaves of two layers in float16, relative to the result. A classifier's few logits, and cosines of
+# random texts and images, are small differences of larger numbers.
 FORWARD = {"vit": 8e-3, "clip": 8e-3, "siglip": 4e-3, "llava": 4e-3, "whisper": 4e-3, "t5": 4e-3}
 
 
