@@ -16,7 +16,8 @@ fms.register_model("granite", "3.3-8b-instruct", lambda **kwargs: Granite(SMALL,
 
 
 def distance(found: torch.Tensor, expected: torch.Tensor) -> float:
-    return float((found.float().cpu() - expected).square().mean().sqrt() / expected.square().mean().sqrt())
+    found = found.detach().float().cpu()
+    return float((found - expected).square().mean().sqrt() / expected.square().mean().sqrt())
 
 
 def reference(model, input_ids):
@@ -40,3 +41,12 @@ def test_the_first_snippet(on_the_card_only):
     metrics = torch.spyre.metrics()
     assert not metrics["fallbacks"] and not metrics["interpreted_ops"]
     assert distance(output, reference(model, input_ids)) < 2e-6
+
+
+def test_sixteen_bits(on_the_card_only):
+    input_ids = torch.randint(1, 512, (1, 24), generator=torch.Generator().manual_seed(0))
+    model = fms.get_model("granite", "3.3-8b-instruct", device_type="spyre", data_type="float16")
+    torch.spyre.reset_metrics()
+    output = model(input_ids.to("spyre"))
+    assert not torch.spyre.metrics()["interpreted_ops"]
+    assert distance(output, reference(model, input_ids)) < 4e-3
