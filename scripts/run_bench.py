@@ -130,7 +130,7 @@ BENCHES = [
     Bench(
         "models.py",
         lines_like(
-            rf"^(?P<case>[a-z]+-[\w.-]+) +(?P<weights__GiB>{NUMBER}) +(?P<peak__GiB>{NUMBER}) +{NUMBER}"
+            rf"^(?P<case>[a-z][\w.]*-[\w.-]+) +(?P<weights__GiB>{NUMBER}) +(?P<peak__GiB>{NUMBER}) +{NUMBER}"
             rf" +(?P<made__s>{NUMBER}) +(?P<compiled>\d+) +(?P<first__s>{NUMBER}) +(?P<prefill__s>{NUMBER})"
             rf" +(?P<prefill__ratio>{NUMBER}) +(?P<token__s>{NUMBER}) +(?P<token__ratio>{NUMBER}) +(?P<error>{NUMBER})"
             rf" +(?P<fallbacks>\d+) +(?P<interpreted>\d+)$"
