@@ -15,6 +15,7 @@ namespace {
 /// One unit for each core, in the order in which the interpreter runs them.
 std::vector<Unit> units_in_order(const FastShape& shape) {
   std::vector<Unit> units;
+  units.reserve(shape.cores());
   for (int core = 0; core < shape.cores(); ++core) {
     units.push_back({.core = core, .box = shape.boxes[core]});
   }
