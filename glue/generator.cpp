@@ -1,6 +1,7 @@
 #include "glue/generator.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/empty_like.h>
 
 #include <array>
 #include <mutex>
@@ -58,6 +59,18 @@ at::Generator make_generator(c10::DeviceIndex index) {
 at::Generator host_generator(const at::Generator& generator) {
   const auto* impl = dynamic_cast<const SpyreGeneratorImpl*>(generator.unsafeGetGeneratorImpl());
   return impl != nullptr ? impl->host() : generator;
+}
+
+void draw(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const size_t first = stack->size() - op.schema().arguments().size();
+  const at::Tensor card = (*stack)[first].toTensor();
+  (*stack)[first] = at::empty_like(card, card.options().device(c10::kCPU));
+  c10::IValue& generator = stack->back();  // the last argument of them all
+  generator =
+      host_generator(generator.isNone() ? default_generator(card.device().index()) : generator.toGenerator());
+  op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
+  card.copy_(stack->back().toTensor());
+  stack->back() = card;
 }
 
 }  // namespace spyre::glue

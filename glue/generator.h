@@ -1,6 +1,8 @@
 #pragma once
 
 #include <ATen/core/Generator.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
 
 namespace spyre::glue {
 
@@ -16,5 +18,9 @@ at::Generator make_generator(c10::DeviceIndex index);
 
 /// The CPU generator inside a Spyre generator. Another one is left as it is: kernels of the CPU name what they take.
 at::Generator host_generator(const at::Generator& generator);
+
+/// The kernel of operators that overwrite their first argument with random numbers: `x.normal_()`. What was there is not
+/// read, and nothing falls back: this is where the card's numbers come from.
+void draw(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
 }  // namespace spyre::glue

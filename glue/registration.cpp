@@ -6,6 +6,7 @@
 #include "glue/eager.h"
 #include "glue/eager_steps.h"
 #include "glue/fallback.h"
+#include "glue/generator.h"
 #include "glue/kernels.h"
 
 namespace spyre::glue {
@@ -23,6 +24,12 @@ constexpr const char* kFallbackBeforeDefault[] = {
     "diagonal_scatter",
     // The default composes several operators, each of which rounds; the CPU's kernel rounds once.
     "addr",
+};
+
+/// Operators that overwrite a tensor with random numbers.
+constexpr const char* kDraws[] = {
+    "bernoulli_.float", "cauchy_", "exponential_", "geometric_", "log_normal_",
+    "normal_",          "random_", "random_.from", "random_.to", "uniform_",
 };
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
@@ -59,6 +66,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 
   register_eager(m, "aten");
   register_values(m);
+  for (const char* name : kDraws) {
+    m.impl(name, torch::CppFunction::makeFromBoxedFunction<&draw>());
+  }
   for (const char* name : kFallbackBeforeDefault) {
     m.impl(name, torch::CppFunction::makeFromBoxedFunction<&cpu_fallback_without_kernel>());
   }

@@ -137,6 +137,17 @@ BENCHES = [
         "--layers 1 --hidden 256 --rounds 1",
     ),
     Bench(
+        "models.py",
+        lines_like(
+            rf"^(?P<case>[a-z][\w.]*-[\w.-]+) +(?P<weights__GiB>{NUMBER}) +(?P<peak__GiB>{NUMBER}) +{NUMBER}"
+            rf" +(?P<made__s>{NUMBER}) +(?P<compiled>\d+) +(?P<first__s>{NUMBER}) +(?P<prefill__s>{NUMBER})"
+            rf" +(?P<prefill__ratio>{NUMBER}) +(?P<token__s>{NUMBER}) +(?P<token__ratio>{NUMBER}) +(?P<error>{NUMBER})"
+            rf" +(?P<fallbacks>\d+) +(?P<interpreted>\d+)$"
+        ),
+        "--layers 2 --hidden 512",
+        "granite-3.3-8b --layers 1 --hidden 256 --tokens 16 --new 2",
+    ),
+    Bench(
         "eager_bench.py",
         lines_like(
             rf"^(?P<case>[a-z]\w*) +(?P<first__call__ms>{NUMBER}) \+- ?{NUMBER}ms +{NUMBER}x"

@@ -1,5 +1,5 @@
 """What Spyre adds to torch.Tensor: the device layout, and layouts as an argument of ``to`` and ``empty``; and to
-``Module.to``: weights of linear layers arrive the way matmuls read them."""
+``Module.to`` and ``to_empty``: weights of linear layers arrive the way matmuls read them."""
 
 import functools
 import threading
@@ -67,6 +67,19 @@ def _wrap_module_to(original):
     return to
 
 
+def _wrap_module_to_empty(original):
+    @functools.wraps(original)
+    def to_empty(self, *, device, recurse=True):
+        result = original(self, device=device, recurse=recurse)
+        if device is not None and torch.device(device).type == "spyre":
+            from torch_spyre.model_utils import place_empty_linear_weights
+
+            place_empty_linear_weights(self, recurse)
+        return result
+
+    return to_empty
+
+
 _applying = threading.local()
 
 
@@ -106,4 +119,5 @@ def install() -> None:
     torch.Tensor.to = _wrap_to(torch.Tensor.to)
     torch.empty = _wrap_empty(torch.empty)
     torch.nn.Module._apply = _wrap_module_apply(torch.nn.Module._apply)
+    torch.nn.Module.to_empty = _wrap_module_to_empty(torch.nn.Module.to_empty)
     place_weights_in_module_to()

@@ -49,25 +49,48 @@ def _moved_by_us(module: nn.Module):
         yield from _moved_by_us(child)
 
 
+def _linears(model: nn.Module) -> list[nn.Linear]:
+    """The linear layers whose weights nobody else holds."""
+    linears = [m for m in dict.fromkeys(_moved_by_us(model)) if type(m) is nn.Linear and type(m.weight) is nn.Parameter]
+    holders = Counter(id(p) for m in model.modules() for p in m._parameters.values() if p is not None)
+    in_linears = Counter(id(m.weight) for m in linears)
+    return [m for m in linears if holders[id(m.weight)] == in_linears[id(m.weight)]]
+
+
+def _layout_for_matmul(weight: torch.Tensor, dtype: torch.dtype) -> SpyreTensorLayout:
+    return SpyreTensorLayout(list(weight.shape), list(weight.stride()), dtype, [1, 0])
+
+
 def place_linear_weights(model: nn.Module, device: torch.device, dtype: torch.dtype | None) -> None:
-    """Moves the weights of linear layers with the stick along ``out_features``.
+    """Moves the weights of linear layers with the stick along ``out_features``; those on the card are laid out anew.
 
     That is how a matmul wants its right operand, so no call turns them. A weight that something else than a linear
     layer also holds (a tied embedding) keeps the standard layout, which is the one rows can be gathered from; and so
     does one of 32 bits, which the card could not turn beside its gradient.
     """
-    linears = [m for m in dict.fromkeys(_moved_by_us(model)) if type(m) is nn.Linear and type(m.weight) is nn.Parameter]
-    holders = Counter(id(p) for m in model.modules() for p in m._parameters.values() if p is not None)
-    in_linears = Counter(id(m.weight) for m in linears)
     moved: dict[int, nn.Parameter] = {}
-    for module in linears:
+    for module in _linears(model):
         weight = module.weight
         wanted = weight.dtype if dtype is None else dtype
-        elsewhere = holders[id(weight)] != in_linears[id(weight)]
-        if weight.device.type != "cpu" or elsewhere or wanted not in _TURNED:
+        if wanted not in _TURNED:
             continue
-        if id(weight) not in moved:
-            host = weight.detach().to(wanted)
-            layout = SpyreTensorLayout(list(host.shape), list(host.stride()), wanted, [1, 0])
-            moved[id(weight)] = nn.Parameter(host.to(device, device_layout=layout), weight.requires_grad)
-        module.weight = moved[id(weight)]
+        if weight.device.type == "spyre" and wanted == weight.dtype:
+            # The parameter stays the one that an optimizer may hold.
+            weight.data = weight.detach().to(device_layout=_layout_for_matmul(weight, wanted))
+        elif weight.device.type == "cpu":
+            if id(weight) not in moved:
+                host = weight.detach().to(wanted)
+                placed = host.to(device, device_layout=_layout_for_matmul(host, wanted))
+                moved[id(weight)] = nn.Parameter(placed, weight.requires_grad)
+            module.weight = moved[id(weight)]
+
+
+def place_empty_linear_weights(model: nn.Module, recurse: bool) -> None:
+    """The same for weights on the card whose elements nobody has written yet."""
+    for module in _linears(model):
+        weight = module.weight
+        if not recurse and module is not model:
+            continue
+        if weight.device.type == "spyre" and weight.dtype in _TURNED:
+            layout = _layout_for_matmul(weight, weight.dtype)
+            weight.data = torch.empty(weight.shape, dtype=weight.dtype, device=weight.device, device_layout=layout)

@@ -710,6 +710,15 @@ class TestRandom(SpyreTestCase):
                 torch.manual_seed(12)
                 self.assert_same(fill(torch.empty(30, device=device)), expected)
 
+    def test_numbers_that_are_drawn_are_no_fallback(self, device):
+        x = torch.empty(30, device=device)
+        torch.spyre.reset_metrics()
+        for fill in FILLS.values():
+            fill(x)
+        metrics = torch.spyre.metrics()
+        self.assertEqual(metrics["fallbacks"], {})
+        self.assertEqual(metrics["bytes_to_host"], 0)  # what was there is not read
+
     def test_numbers_go_on(self, device):
         torch.manual_seed(1)
         self.assertNotEqual(torch.rand(9, device=device).cpu(), torch.rand(9, device=device).cpu())

@@ -177,6 +177,34 @@ class TestModules:
         model = nn.Sequential(Counting(64, 64), Outer()).to("spyre")
         assert seen == ["cpu", "cpu"] and all(p.device.type == "spyre" for p in model.parameters())
 
+    def test_weights_that_are_made_on_the_card_lie_as_matmuls_read_them(self):
+        as_matmuls_read = _C.SpyreTensorLayout([64, 128], [128, 1], torch.float16, [1, 0])
+        with torch.device("meta"):
+            model = nn.Sequential(nn.Embedding(8, 128), nn.Linear(128, 64)).half()
+        model = model.to_empty(device="spyre")
+        assert model[1].weight.device_tensor_layout() == as_matmuls_read
+        assert model[0].weight.device_tensor_layout() == torch.empty(8, 128).half().to("spyre").device_tensor_layout()
+        drawn = torch.randn(64, 128).half()
+        with torch.no_grad():
+            model[1].weight.copy_(drawn)
+        assert torch.equal(model[1].weight.cpu(), drawn.to("spyre").cpu())
+
+    def test_weights_on_the_card_are_laid_out_anew(self):
+        with torch.device("spyre"):
+            model = nn.Linear(128, 64, dtype=torch.float16)
+        weight, values = model.weight, model.weight.detach().cpu()
+        torch.spyre.reset_metrics()
+        assert model.to("spyre").weight is weight  # an optimizer may hold it
+        assert not torch.spyre.metrics()["fallbacks"]
+        assert weight.device_tensor_layout() == _C.SpyreTensorLayout([64, 128], [128, 1], torch.float16, [1, 0])
+        assert torch.equal(weight.detach().cpu(), values)
+
+    def test_emptying_one_module_leaves_those_inside_alone(self):
+        model = nn.Sequential(nn.Linear(64, 64)).half().to("spyre")
+        before = model[0].weight.detach().cpu()
+        model.to_empty(device="spyre", recurse=False)
+        assert torch.equal(model[0].weight.detach().cpu(), before)
+
     def test_patching_again_changes_nothing(self):
         from torch_spyre.model_utils import patch_module_to_for_spyre
 

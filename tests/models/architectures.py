@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import torch
 
 VOCABULARY, HIDDEN, HEADS, LAYERS, TOKENS = 512, 128, 2, 2, 12
+IMAGE_TOKEN = VOCABULARY - 1
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,17 @@ def _sequence_pair() -> dict:
 
 def _image() -> dict:
     return {"pixel_values": torch.randn(2, 3, 32, 32, generator=torch.Generator().manual_seed(1))}
+
+
+def _image_and_text() -> dict:
+    return {**_prompt(), **_image()}
+
+
+def _image_in_text() -> dict:
+    """Texts of a vision-language model: the 16 patches of an image stand where IMAGE_TOKEN does."""
+    text = _ids(length=8).clamp(max=IMAGE_TOKEN - 1)
+    ids = torch.cat([text[:, :3], torch.full((2, 16), IMAGE_TOKEN), text[:, 3:]], 1)
+    return {"input_ids": ids, "attention_mask": torch.ones_like(ids), **_image()}
 
 
 def _waveform() -> dict:
@@ -158,6 +170,18 @@ ARCHITECTURES = [
     _classifier("resnet", "ResNet",
                 {"embedding_size": 32, "hidden_sizes": [32, 64], "depths": [1, 1], "layer_type": "basic"}),  # fmt: skip
     Architecture("clip_text", "CLIPTextModel", "CLIPTextConfig", {**_ENCODER, "projection_dim": 64}, _prompt),
+    # an image and a text, or several
+    Architecture("clip", "CLIPModel", "CLIPConfig",
+                 {"text_config": _ENCODER, "vision_config": _VISION, "projection_dim": 64},
+                 _image_and_text, lambda: {"return_loss": True}),
+    Architecture("siglip", "SiglipModel", "SiglipConfig",
+                 {"text_config": {**_ENCODER, "projection_size": HIDDEN}, "vision_config": _VISION},
+                 _image_and_text, lambda: {"return_loss": True}),
+    Architecture("llava", "LlavaForConditionalGeneration", "LlavaConfig",
+                 {"text_config": {**_GROUPED, "model_type": "llama"},
+                  "vision_config": {**_VISION, "model_type": "clip_vision_model", "projection_dim": HIDDEN},
+                  "image_token_index": IMAGE_TOKEN, "image_seq_length": 16},
+                 _image_in_text, lambda: {"labels": _image_in_text()["input_ids"]}, generates=True),
     # speech
     Architecture("wav2vec2", "Wav2Vec2ForCTC", "Wav2Vec2Config", {**_SPEECH, "num_feat_extract_layers": 2}, _waveform),
     Architecture("hubert", "HubertForCTC", "HubertConfig", {**_SPEECH, "num_feat_extract_layers": 2}, _waveform),

@@ -18,18 +18,25 @@ import torch
 
 from tests.models.architectures import BY_NAME
 
-MODES, WAYS, DTYPES = ("forward", "generate", "train"), ("eager", "compiled"), ("float16", "bfloat16", "float32")
-RANDOM = ("aten::native_dropout", "aten::bernoulli", "aten::rand", "aten::normal_", "aten::uniform_", "aten::random_")
+MODES = ("forward", "generate", "train", "loop")
+WAYS, DTYPES = ("eager", "compiled"), ("float16", "bfloat16", "float32")
+RANDOM = ("aten::native_dropout", "aten::bernoulli", "aten::rand")
 #: Compiled, every length of the cache is compiled anew; the third is the first that PyTorch leaves open.
 NEW_TOKENS = {"eager": 6, "compiled": 3}
+STEPS = 20  # of a training loop
 
 
 def modes_of(architecture) -> list[str]:
-    return ["forward", *["generate"] * architecture.generates, *["train"] * bool(architecture.labels())]
+    return ["forward", *["generate"] * architecture.generates, *["train", "loop"] * bool(architecture.labels())]
 
 
 def _on(device: str, dtype: torch.dtype, inputs: dict) -> dict:
-    return {k: (v.to(dtype) if v.is_floating_point() else v).to(device) for k, v in inputs.items()}
+    def moved(value):
+        if not isinstance(value, torch.Tensor):
+            return value
+        return (value.to(dtype) if value.is_floating_point() else value).to(device)
+
+    return {name: moved(value) for name, value in inputs.items()}
 
 
 def _forward(model, inputs) -> dict[str, torch.Tensor]:
@@ -46,8 +53,8 @@ def _generate(model, inputs, tokens: int) -> dict[str, torch.Tensor]:
     return {"tokens": out.sequences, "logits": torch.stack(out.logits, 1)}
 
 
-def _train(model, inputs) -> dict[str, torch.Tensor]:
-    # Dropout would draw other numbers than the judge's; everything else is as in training.
+def _in_training(model):
+    """Dropout would draw other numbers than the judge's; everything else is as in training."""
     model.train()
     for module in model.modules():
         for name, value in list(vars(module).items()):
@@ -55,12 +62,30 @@ def _train(model, inputs) -> dict[str, torch.Tensor]:
                 name.endswith(("dropout", "layerdrop")) or isinstance(module, torch.nn.Dropout)
             ):
                 setattr(module, name, 0.0)
+    return model
+
+
+def _train(model, inputs) -> dict[str, torch.Tensor]:
+    model = _in_training(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     loss = model(**inputs).loss
     loss.backward()
     optimizer.step()
     largest = max((p for p in model.parameters() if p.grad is not None), key=lambda p: p.numel())
     return {"loss": loss.detach(), "gradient": largest.grad}
+
+
+def _loop(model, inputs) -> dict[str, torch.Tensor]:
+    model = _in_training(model)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    losses = []
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        loss = model(**inputs).loss
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+    return {"losses": torch.stack(losses)}
 
 
 def _distance(found: torch.Tensor, expected: torch.Tensor) -> float:
@@ -91,9 +116,9 @@ def _until_they_differ(found: dict, expected: dict) -> tuple[dict, dict]:
 def run(name: str, mode: str, how: str, dtype: str) -> dict:
     architecture = BY_NAME[name]
     generate = functools.partial(_generate, tokens=NEW_TOKENS[how])
-    do = {"forward": _forward, "generate": generate, "train": _train}[mode]
-    inputs = {**architecture.inputs(), **(architecture.labels() if mode == "train" else {})}
-    if mode == "train":
+    do = {"forward": _forward, "generate": generate, "train": _train, "loop": _loop}[mode]
+    inputs = {**architecture.inputs(), **(architecture.labels() if mode in ("train", "loop") else {})}
+    if mode in ("train", "loop"):
         inputs = {k: v for k, v in inputs.items() if k != "decoder_input_ids"}
     model = architecture.build()
     expected = do(copy.deepcopy(model), _on("cpu", torch.float32, inputs))
@@ -119,6 +144,7 @@ def run(name: str, mode: str, how: str, dtype: str) -> dict:
         "interpreted": metrics["interpreted_ops"],
         "error": {k: _distance(found[k], expected[k]) for k in found if k != "tokens"},
         **({"same_tokens": same["tokens"]} if same else {}),
+        **({"losses": found["losses"].tolist()} if mode == "loop" else {}),
     }  # fmt: skip
 
 

@@ -161,14 +161,14 @@ class TurnSticks final : public FastKernel {
 
 std::unique_ptr<FastKernel> plan_copy(const FastShape& shape) {
   const Geometry &in = shape.input(0), &out = shape.output();
-  if (out.gathered >= 0) {
-    return nullptr;  // a scatter: which of two rows for one place stays is the interpreter's order
-  }
   if (in.element != out.element || out.lane == 0 || in.format != out.format) {
     return nullptr;
   }
-  if (in.gathered >= 0) {
-    return plan_gather(shape);
+  if (in.gathered >= 0 && out.gathered >= 0) {
+    return nullptr;
+  }
+  if (in.gathered >= 0 || out.gathered >= 0) {
+    return plan_indexed_copy(shape);
   }
   if (in.lane == 0 || in.stick_dim == out.stick_dim) {
     return RunCopy::plan(shape);

@@ -76,7 +76,7 @@ std::unique_ptr<FastKernel> plan_reduction(const FastShape& shape);  ///< also t
 std::unique_ptr<FastKernel> plan_matmul(const FastShape& shape);
 std::unique_ptr<FastKernel> plan_conversion(const FastShape& shape);
 std::unique_ptr<FastKernel> plan_copy(const FastShape& shape);
-std::unique_ptr<FastKernel> plan_gather(const FastShape& shape);
+std::unique_ptr<FastKernel> plan_indexed_copy(const FastShape& shape);  ///< gathers and scatters
 std::unique_ptr<FastKernel> plan_shuffle(const FastShape& shape);
 std::unique_ptr<FastKernel> plan_layernorm(const FastShape& shape);
 

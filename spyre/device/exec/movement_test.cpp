@@ -267,17 +267,59 @@ TEST(Gather, PagesCoverSeveralRowsPerEntry) {
   });
 }
 
+/// 32 rows of every core put into a table of 40, which lies rows outermost.
+OpSpec scatter(int64_t splits, int64_t columns = 64) {
+  return {.function = "identity",
+          .dims = {{"mb", 32 * splits, splits}, {"out", columns}},
+          .tensors = {index_tensor(2),
+                      {.order = {"mb", "out"}},
+                      {.order = {"out", "mb"},
+                       .gap = {{"mb", 40 - 32 * splits}},
+                       .max_dim_sizes = {-1, 1},
+                       .indirection = "value_tensor",
+                       .partner = 0}}};
+}
+
 TEST(Scatter, PutsRowsWhereTheIndexSays) {
-  OpSpec op{.function = "identity",
-            .dims = {{"mb", 32}, {"out", 64}},
-            .tensors = {index_tensor(2), {.order = {"mb", "out"}}, indexed_rows()}};
-  OpCase c(op);
+  OpCase c(scatter(1));
   for (int64_t i = 0; i < 32; ++i) {
     c.memory().put_bits(c.op().tensors[0].base, i, kIndex, static_cast<uint32_t>(31 - i));
   }
   c.fill(1, [](const Point& g) { return sample(g); });
   c.run();
   c.expect([](const Point& g) { return sample({{"mb", 31 - g.at("mb")}, {"out", g.at("out")}}); });
+}
+
+TEST(Scatter, OfTwoRowsForOnePlaceTheLastOneStays) {
+  // On several cores, too: rows go to places 0, 1, 2, 0, 1, 2, ...
+  for (const int64_t splits : {1, 2, 8}) {
+    OpCase c(scatter(splits, 256));
+    for (int64_t i = 0; i < 32 * splits; ++i) {
+      c.memory().put_bits(c.op().tensors[0].base, i, kIndex, static_cast<uint32_t>(i % 3));
+    }
+    c.fill(1, [](const Point& g) { return sample(g); });
+    const auto program = read_program({{"sdsc_0.json", write_sdsc(c.op()).dump()}});
+    ASSERT_TRUE(program.ok()) << program.error().to_string();
+    PathCounts paths;
+    ASSERT_TRUE(run_both(program.value(), {}, c.memory(), {}, &paths).ok());
+    EXPECT_EQ(paths.fast, 1);
+    for (int64_t place = 0; place < 3; ++place) {
+      const int64_t last = (32 * splits - 1 - place) / 3 * 3 + place;
+      EXPECT_EQ(c.get(2, {{"mb", place}, {"out", 7}}), sample({{"mb", last}, {"out", 7}}));
+    }
+  }
+}
+
+TEST(Scatter, FaultsOnAnIndexPastTheTable) {
+  OpCase c(scatter(1));
+  for (int64_t i = 0; i < 32; ++i) {
+    c.memory().put_bits(c.op().tensors[0].base, i, kIndex, i == 20 ? 40 : 0);
+  }
+  const auto program = read_program({{"sdsc_0.json", write_sdsc(c.op()).dump()}});
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  const auto counts = run_both(program.value(), {}, c.memory());
+  ASSERT_FALSE(counts.ok());
+  EXPECT_EQ(counts.error().kind, ErrorKind::kDeviceFault);
 }
 
 // ---- conversions

@@ -73,9 +73,9 @@ PreparedOp::PreparedOp(BoundOp shape, const VectorKernels& kernels, const Machin
     position_[bound_.op->cores[c].core] = c;
   }
   read_ = bound_.op->inputs;
-  for (const int input : bound_.op->inputs) {
-    if (const int index = shape_.geometry[input].index_tensor; index >= 0) {
-      read_.push_back(index);
+  for (const Geometry& geometry : shape_.geometry) {
+    if (geometry.index_tensor >= 0) {
+      read_.push_back(geometry.index_tensor);
     }
   }
   find_reach();
