@@ -13,7 +13,8 @@ namespace spyre {
 ///     x : float16[e0, 512]     node (p0: 1024, p1: 512) { load x[512*p0 + p1] ...  }     ->     p0: e0
 ///
 /// Visits the nodes from `first` on, which are the steps of one call, and the buffers from `first_own` on, which only
-/// they use. A loop that walks no dimension with an extent runs over all of its capacity.
+/// they use. A loop that walks no dimension with an extent runs as far as those who read what it makes, or over all of
+/// its capacity.
 ///
 /// Refused is what uses an extent other than as the length of a loop: elements counted from the end or moved along the
 /// dimension (flip, roll, a cumulative sum), a dimension merged with another.
