@@ -41,8 +41,6 @@ def generate(model, prompt, tokens: int):
         attention_mask=torch.ones_like(prompt),
         max_new_tokens=tokens,
         do_sample=False,
-        cache_implementation="static",
-        disable_compile=True,  # we compile `forward` ourselves, below
         return_dict_in_generate=True,
         output_logits=True,
     )
@@ -90,7 +88,7 @@ def print_saving(model, forward, prompt) -> None:
     moved, least = kernels.hbm_bytes(planned)
     print("\ncompiling once more without scratchpad planning ...", flush=True)
     torch._dynamo.reset()
-    model.forward = torch.compile(forward)
+    model.forward = torch.compile(forward, dynamic=True)
     with config.patch(lx_planning=False):
         generate(model, prompt, 2)
     without, _ = kernels.hbm_bytes(set(kernels.loaded) - planned)
@@ -115,7 +113,7 @@ def main() -> None:
         print("  to the card, compiling ...", flush=True)
         model = model.half().to("spyre")
         forward = model.forward
-        model.forward = torch.compile(forward)
+        model.forward = torch.compile(forward, dynamic=True)  # prompts and caches have any length
         torch.spyre.reset_metrics()
         start = time.perf_counter()
         card = generate(model, prompt.to("spyre"), args.tokens)
@@ -123,8 +121,12 @@ def main() -> None:
         start = time.perf_counter()
         card = generate(model, prompt.to("spyre"), args.tokens)
         again = time.perf_counter() - start
+        longer = torch.randint(2, 512, (1, 50))
+        generate(model, longer.to("spyre"), args.tokens)
     compare(card, judge, prompt.shape[1])
     print(f"{first:.1f} s with compilation, {again:.2f} s without")
+    programs = len(torch.spyre.compilations())
+    print(f"compiled {programs} times for prompts of {prompt.shape[1]} and {longer.shape[1]} tokens and all that follow")
     print_traffic()
     with torch.no_grad():
         print_saving(model, forward, prompt.to("spyre"))
