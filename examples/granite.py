@@ -125,8 +125,8 @@ def main() -> None:
         generate(model, longer.to("spyre"), args.tokens)
     compare(card, judge, prompt.shape[1])
     print(f"{first:.1f} s with compilation, {again:.2f} s without")
-    programs = len(torch.spyre.compilations())
-    print(f"compiled {programs} times for prompts of {prompt.shape[1]} and {longer.shape[1]} tokens and all that follow")
+    lengths = f"{prompt.shape[1]} and {longer.shape[1]}"
+    print(f"compiled {len(torch.spyre.compilations())} times for prompts of {lengths} tokens and all that follow")
     print_traffic()
     with torch.no_grad():
         print_saving(model, forward, prompt.to("spyre"))
