@@ -141,7 +141,8 @@ def test_a_short_call_moves_few_bytes():
                 x = compiled(x)
         metrics = torch.spyre.metrics()
         moved[length] = metrics["hbm_bytes_read"] + metrics["hbm_bytes_written"]
-    assert moved[60] < moved[1000] / 8
+    # A sixteenth, and perhaps a copy of its input; a program over the whole capacity would move as much.
+    assert moved[60] < moved[1000] / 4
 
 
 def test_rows_that_lie_close_have_no_room():
