@@ -167,9 +167,9 @@ def test_tensors_that_lie_otherwise_are_another_call(saved):
 
 
 def test_two_packages_of_one_function_do_not_meet(saved, tmp_path):
-    first = torch_spyre.load(saved[0], packaged.residual)
     compiled, (wide,) = compiled_in_a_package(packaged.residual, ((batch(128, 128), batch(128, 128)), {}))
     torch_spyre.save(compiled, tmp_path / "wide")
+    first = torch_spyre.load(saved[0], packaged.residual)
     second = torch_spyre.load(tmp_path / "wide", packaged.residual)
     assert packaged.digest(first(batch(64, 64), batch(64, 64))) == packaged.digest(saved[1])
     assert packaged.digest(second(batch(128, 128), batch(128, 128))) == packaged.digest(wide)

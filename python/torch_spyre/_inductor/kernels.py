@@ -181,16 +181,20 @@ def explain(html: str | os.PathLike | None = None) -> list[dict]:
 _EXTENT = re.compile(r"^  extent (\w+) <= (\d+) ", re.MULTILINE)
 
 
+def _range_of(size: int) -> int:
+    """All sizes up to the next power of two of sticks are served by one program."""
+    most = STICK
+    while most < size:
+        most *= 2
+    return most
+
+
 def for_calls_of(text: str, sizes) -> str:
-    """The text of a program for calls of these sizes, one for each of its extents: all up to the next power of two of
-    sticks are served by one program."""
+    """The text of the program for calls of these sizes, one for each of its extents."""
     given = iter(sizes)
 
     def shorter(extent: re.Match) -> str:
-        name, room, most = extent[1], int(extent[2]), STICK
-        size = next(given)
-        while most < size:
-            most *= 2
+        name, room, most = extent[1], int(extent[2]), _range_of(next(given))
         return f"  extent {name} <= {most} room={room} " if most < room else extent[0]
 
     return _EXTENT.sub(shorter, text)
@@ -216,6 +220,7 @@ class LoadedKernel:
         self._programs: dict[str, object] = {}  # by their texts
         self._as_compiled: dict[str, object] = {}
         self._text = None  # of the program that runs, or ran last
+        self._text_of: dict[tuple[int, ...], str] = {}  # by ranges: a launch does not read its text again
         if not self.is_open:
             self._use(text)
         self.number = next(_numbers)
@@ -228,6 +233,12 @@ class LoadedKernel:
                 self._programs[text] = compile_for_codegen(text)
                 _save(text, self._programs[text])
         self._text = text
+
+    def _text_for(self, sizes) -> str:
+        ranges = tuple(map(_range_of, sizes))
+        if ranges not in self._text_of:
+            self._text_of[ranges] = for_calls_of(self.text, ranges)
+        return self._text_of[ranges]
 
     @property
     def _kernel(self):
@@ -271,7 +282,7 @@ class LoadedKernel:
     def run(self, inputs: list[torch.Tensor], outputs: list[torch.Tensor], sizes=()) -> None:
         """``sizes``: what its extents are in this call, in the order of the text."""
         if self.is_open:
-            self._use(for_calls_of(self.text, sizes))
+            self._use(self._text_for(sizes))
         try:
             self._kernel.run(inputs, outputs)
         except Exception as error:
