@@ -9,20 +9,30 @@ Nanos MatmulTime::total(const Rates& rates) const {
   return compute + memory - std::min(compute, memory) * rates.overlap + split_penalty;
 }
 
-double matmul_rate(const MatmulShape& shape, int cores, const Rates& rates) {
+double matmul_rate(const MatmulShape& shape, int cores, const Rates& rates, bool default_order) {
   if (shape.batch == 1) return rates.mac_sustained;
   if (shape.shared_weight) return shape.batch <= 4 ? rates.mac_projection_few : rates.mac_projection_many;
-  return shape.batch >= 4 && cores >= 8 ? rates.mac_batched : rates.mac_sustained;
+  return default_order && shape.batch >= 4 && cores >= 8 ? rates.mac_batched : rates.mac_sustained;
 }
 
 double array_fill(double rows_per_core) {
   return std::min(1.0, std::pow(rows_per_core / 64, 0.35));
 }
 
-MatmulTime matmul_time(const MatmulShape& shape, const MatmulSplit& split, const Rates& rates) {
+double one_corelet(const MatmulSplit& split) {
+  return split.k > 1 ? 2 : 1;
+}
+
+double operand_reread(const MatmulShape& shape, const MatmulSplit& split) {
+  const double area = double(shape.m) / split.m * double(shape.n) / split.n;
+  return std::min(1.5, 0.45 * std::log2(std::max(1.0, area / 65536)));
+}
+
+MatmulTime matmul_time(const MatmulShape& shape, const MatmulSplit& split, const Rates& rates,
+                       bool default_order) {
   const double rows = double(shape.m) / split.m, cols = double(shape.n) / split.n;
   const double area = rows * cols;
-  const double reread = std::min(1.5, 0.45 * std::log2(std::max(1.0, area / 65536)));
+  const double reread = operand_reread(shape, split);
   const Traffic traffic = {shape.left() + shape.right(), shape.out()};
   const auto [longer, shorter] =
       shape.m >= shape.n ? std::pair(split.m, split.n) : std::pair(split.n, split.m);
@@ -30,7 +40,7 @@ MatmulTime matmul_time(const MatmulShape& shape, const MatmulSplit& split, const
       2.62 * std::max(0.0, std::log2(longer / 8.0)) + 2.88 * std::max(0.0, std::log2(shorter / 16.0));
   return {
       .compute = {shape.macs() / split.cores() /
-                  (matmul_rate(shape, split.cores(), rates) * array_fill(rows))},
+                  (matmul_rate(shape, split.cores(), rates, default_order) * array_fill(rows))},
       .memory =
           streaming_time(traffic, rates) + Nanos{double(traffic.read.count()) * reread / rates.hbm_one_way},
       .split_penalty = {std::max(0.0, area - 131072) * pieces},

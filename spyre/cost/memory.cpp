@@ -56,6 +56,12 @@ double core_share(int cores, const Rates& rates) {
   return rates.reduction_share[below] * (1 - part) + rates.reduction_share[below + 1] * part;
 }
 
+double slice_rate(int sharers, int cores, const Rates& rates) {
+  if (sharers == 1) return std::max(rates.slice[0], rates.hbm_one_way * core_share(cores, rates) / cores);
+  const auto row = static_cast<size_t>(std::bit_width(static_cast<unsigned>(sharers)) - 1);
+  return rates.slice[std::min(row, rates.slice.size() - 1)];
+}
+
 double lone_reduction_rate(int64_t rows, int cores, const Rates& rates) {
   return std::min(rates.hbm_one_way, 114 + 61 * std::exp(-double(rows) / 3700)) * core_share(cores, rates);
 }

@@ -27,6 +27,10 @@ struct Rates {
   double stick_swap;       ///< restickify
   double outer_reduction;  ///< reduction over the outer dimension
   std::array<double, 6> reduction_share;  ///< of the bandwidth, for a lone reduction on 1, 2, 4 .. 32 cores
+  std::array<double, 6> slice;            ///< one slice of an operand that 1, 2, 4 .. 32 cores read together
+  std::array<std::array<double, 4>, 4> delivery;  ///< a decode weight whose rows are cut in 1, 2, 4, 8 [.],
+                                                  ///< and its sums in 1, 2, 4, 8 [.][.]
+  double delivery_many;                           ///< the same beyond the table
 
   // Matrix arithmetic, multiply-accumulates per ns and core.
   double mac_peak;       ///< both corelets busy every cycle
@@ -43,11 +47,14 @@ struct Rates {
   double replicated_per_core;  ///< one core's share when each core loads its own copy of an operand
 
   // Inside a core.
-  double lx;  ///< one operand of a vector operation, in or out of LX
+  double vector;  ///< elements per ns of a core's vector arrays
+  double lx;      ///< one operand of a vector operation, in or out of LX
 
   // Around a kernel.
-  double launch;   ///< host time per bundle launch, ns; not part of kernel time
-  double overlap;  ///< of compute and memory: 1 means the longer one counts, 0 that both do
+  double launch;          ///< host time per bundle launch, ns; not part of kernel time
+  double launch_operand;  ///< more for each operand of an execute in off-chip memory
+  double launch_cores;    ///< more when there are several cores to set up
+  double overlap;         ///< of compute and memory: 1 means the longer one counts, 0 that both do
 };
 
 /// The card, as fitted by upstream from device runs.

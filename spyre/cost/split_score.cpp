@@ -20,14 +20,13 @@ double peak_fill(double rows) {
 }
 
 double compute_us(const MatmulShape& shape, const MatmulSplit& split, double rows, const Rates& rates) {
-  const double one_corelet = split.k > 1 ? 2 : 1;  // cores that combine partial sums use one corelet only
-  return one_corelet * peak_fill(rows) * shape.macs() / split.cores() / rates.mac_peak / 1000;
+  return one_corelet(split) * peak_fill(rows) * shape.macs() / split.cores() / rates.mac_peak / 1000;
 }
 
 double hbm_us(const MatmulShape& shape, const MatmulSplit& split, const Rates& rates) {
   const double bytes_per_us = rates.hbm_peak * 1000;
   if (is_decode(shape)) {
-    const double weight = double(shape.right().count()) / (1000 * weight_delivery_rate(split));
+    const double weight = double(shape.right().count()) / (1000 * weight_delivery_rate(split, rates));
     return double((shape.left() + shape.out()).count()) / bytes_per_us + weight;
   }
   const double bytes = double((shape.left() + shape.right() + shape.out()).count());
@@ -50,13 +49,14 @@ bool is_decode(const MatmulShape& shape) {
   return shape.shared_weight && shape.batch == 1 && shape.in_bytes == 2 && shape.m >= 2 && shape.m <= 32;
 }
 
-double weight_delivery_rate(const MatmulSplit& split) {
-  constexpr double kSlice[] = {5.4, 18.4, 33.0, 42.9, 40.1, 41.6};  // by m = 1, 2, 4 .. 32
-  constexpr double kCap[4][4] = {
-      {142, 142, 140, 140}, {144, 146, 143, 136}, {152, 147, 140, 128}, {135, 120, 103, 140}};
-  const size_t m = std::min<size_t>(table_row(split.m), 5), k = std::min<size_t>(table_row(split.k), 3);
-  const double cap = m < 4 ? kCap[m][k] : 140;
-  return std::min(cap, double(split.cores()) / split.m * kSlice[m]);
+double delivery_cap(const MatmulSplit& split, const Rates& rates) {
+  const size_t m = table_row(split.m), k = std::min(table_row(split.k), rates.delivery[0].size() - 1);
+  return m < rates.delivery.size() ? rates.delivery[m][k] : rates.delivery_many;
+}
+
+double weight_delivery_rate(const MatmulSplit& split, const Rates& rates) {
+  const double slice = rates.slice[std::min(table_row(split.m), rates.slice.size() - 1)];
+  return std::min(delivery_cap(split, rates), double(split.cores()) / split.m * slice);
 }
 
 SplitScore score_split(const MatmulShape& shape, const MatmulSplit& split, int max_cores,
