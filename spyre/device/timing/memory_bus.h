@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace spyre::timing {
+
+/// The off-chip memory while streams share it.
+///
+/// The memory spends `per_byte` ns on each byte of a stream, one byte at a time. A stream also passes a port,
+/// which takes so many bytes per ns of all its streams together. All streams go at the same speed, but for
+/// those whose port is full; what they leave is for the others.
+///
+///     memory 6 bytes per ns, a port of 1 for stream a, wide ones for b and c:      a 1, b 2.5, c 2.5
+class MemoryBus {
+ public:
+  using Id = size_t;
+
+  /// The port of that number and width; the same arguments give the same port.
+  size_t port(int number, double width);
+  /// A port that nobody else passes.
+  size_t own_port(double width);
+
+  Id add(double bytes, double per_byte, size_t port);
+
+  /// Time until the first stream ends if nothing is added; infinite when none is under way.
+  double until_next_end();
+
+  /// Moves the clock, by at most that. Streams that end exactly now are done.
+  void advance(double ns);
+
+  bool done(Id stream) const { return streams_[stream].left <= 0; }
+  double busy() const { return busy_; }
+
+ private:
+  struct Stream {
+    double left;
+    double per_byte;
+    size_t port;
+    double speed = 0;
+  };
+  void share();
+
+  std::vector<Stream> streams_;
+  std::vector<Id> active_;
+  std::vector<double> widths_;  // [port]
+  std::map<std::pair<int, double>, size_t> ports_;
+  double busy_ = 0;
+  bool stale_ = false;  // speeds are those of other streams
+};
+
+}  // namespace spyre::timing
