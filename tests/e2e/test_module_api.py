@@ -9,8 +9,8 @@ NAMES = """is_available device_count current_device set_device device device_of 
 get_device_name get_device_properties get_device_capability Stream Event stream current_stream default_stream set_stream
 device_time manual_seed manual_seed_all seed initial_seed get_rng_state set_rng_state get_amp_supported_dtype memory
 memory_stats memory_snapshot metrics_report show_config get_downcast_warning set_downcast_warning SpyreTensorLayout
-DataFormats ElementArrangement get_device_dtype copy_tensor fill_tensor empty_with_layout spyre_empty_with_layout encode_constant
-host_compute_stream start_runtime free_runtime""".split()
+DataFormats ElementArrangement get_device_dtype copy_tensor fill_tensor empty_with_layout spyre_empty_with_layout
+encode_constant host_compute_stream start_runtime free_runtime""".split()
 
 
 @pytest.mark.parametrize("name", NAMES)
