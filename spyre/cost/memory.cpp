@@ -56,10 +56,8 @@ double core_share(int cores, const Rates& rates) {
   return rates.reduction_share[below] * (1 - part) + rates.reduction_share[below + 1] * part;
 }
 
-double slice_rate(int sharers, int cores, const Rates& rates) {
-  if (sharers == 1) return std::max(rates.slice[0], rates.hbm_one_way * core_share(cores, rates) / cores);
-  const auto row = static_cast<size_t>(std::bit_width(static_cast<unsigned>(sharers)) - 1);
-  return rates.slice[std::min(row, rates.slice.size() - 1)];
+double core_rate(int cores, const Rates& rates) {
+  return std::max(rates.slice_alone, rates.hbm_one_way * core_share(cores, rates) / cores);
 }
 
 double lone_reduction_rate(int64_t rows, int cores, const Rates& rates) {

@@ -70,15 +70,15 @@ double our_us(const Measured& row) {
   return decode_matmul_time(row.shape, row.split, fitted_rates()).us();
 }
 
-TEST(DecodeSweep, OurTimeIsWithinElevenPercentInEveryFamily) {
+TEST(DecodeSweep, OurTimeIsWithinNinePercentInEveryFamily) {
   const auto families = read_sweep();
   ASSERT_EQ(families.size(), 4u);
   for (const auto& [name, rows] : families) {
     const Agreement found = agreement(rows, our_us);
     RecordProperty(name + "_rms_error", std::to_string(found.rms_error));
     RecordProperty(name + "_rank_correlation", std::to_string(found.rank_correlation));
-    EXPECT_LT(found.rms_error, 0.11) << name;
-    EXPECT_GT(found.rank_correlation, 0.79) << name;
+    EXPECT_LT(found.rms_error, 0.09) << name;
+    EXPECT_GT(found.rank_correlation, 0.75) << name;
   }
 }
 
@@ -87,8 +87,8 @@ TEST(DecodeSweep, AcrossAllFamiliesTheOrderIsNearlyRight) {
   for (const auto& [name, rows] : read_sweep()) all.insert(all.end(), rows.begin(), rows.end());
   EXPECT_EQ(all.size(), 238u);
   const Agreement found = agreement(all, our_us);
-  EXPECT_LT(found.rms_error, 0.10);
-  EXPECT_GT(found.rank_correlation, 0.97);
+  EXPECT_LT(found.rms_error, 0.08);
+  EXPECT_GT(found.rank_correlation, 0.98);
   // Upstream's execution estimate adds compute, memory and partial sums: a ranking, not a time.
   const Agreement score = agreement(all, [](const Measured& row) {
     return score_split(row.shape, row.split, 32, fitted_rates()).execution();

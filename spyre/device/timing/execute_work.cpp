@@ -5,7 +5,6 @@
 
 #include "spyre/cost/memory.h"
 #include "spyre/cost/ring.h"
-#include "spyre/cost/split_score.h"
 #include "spyre/device/timing/access_pattern.h"
 #include "spyre/device/timing/matmul_roles.h"
 #include "spyre/device/timing/ring_links.h"
@@ -121,7 +120,7 @@ class WorkBuilder {
     double reread = 0;
     if (contracts()) {
       reread = operand_reread(roles_->shape, roles_->split);
-      if (is_decode(roles_->shape)) rate = delivery_cap(roles_->split, rates_);
+      if (streams_weight(roles_->shape)) rate = weight_rate(roles_->split, rates_);
     }
     const double tiles = tile_slowdown();
     for (size_t i = 0; i < work_.loads.size(); ++i) {
@@ -136,11 +135,14 @@ class WorkBuilder {
   }
 
   void set_caps() {
-    const auto cores = static_cast<int>(bound_.op->cores.size());
+    const double alone = core_rate(static_cast<int>(bound_.op->cores.size()), rates_);
+    double shared = rates_.slice_shared;
+    if (contracts()) {
+      const double rows = static_cast<double>(roles_->shape.m) / roles_->split.m;
+      shared = shared_slice_rate(rows, roles_->split, rates_);
+    }
     for (std::vector<Stream>* streams : {&work_.loads, &work_.stores}) {
-      for (Stream& stream : *streams) {
-        stream.cap = slice_rate(static_cast<int>(stream.cores.size()), cores, rates_);
-      }
+      for (Stream& stream : *streams) stream.cap = stream.cores.size() > 1 ? shared : alone;
     }
   }
 

@@ -105,7 +105,7 @@ TEST(Simulate, ASliceForSeveralCoresPassesOnce) {
 TEST(Simulate, OneCoreTakesNoMoreThanItsShare) {
   // The memory could give 1 byte per ns; a core alone takes a quarter of that, for loads and stores together.
   Rates rates = kToy;
-  rates.slice[0] = rates.reduction_share[0] = 0.25;
+  rates.slice_alone = rates.reduction_share[0] = 0.25;
   EXPECT_EQ(time_of({unary("neg", 2, 0, kMiB)}, rates).kernel.ns, 512 * 4);
   // Two cores take twice as much.
   rates.reduction_share[1] = 0.5;
