@@ -6,6 +6,14 @@
 #include "spyre/cost/ring.h"
 
 namespace spyre {
+namespace {
+
+/// Below 8 rows a pass of the arrays has less to do for each weight.
+double few_rows(double rows_per_core, double exponent) {
+  return std::pow(std::min(1.0, rows_per_core / 8), exponent);
+}
+
+}  // namespace
 
 Nanos MatmulTime::total(const Rates& rates) const {
   return compute + memory - std::min(compute, memory) * rates.overlap + split_penalty;
@@ -50,16 +58,17 @@ MatmulTime matmul_time(const MatmulShape& shape, const MatmulSplit& split, const
 }
 
 double shared_slice_rate(double rows_per_core, const MatmulSplit& split, const Rates& rates) {
-  const double rows = std::pow(std::min(1.0, rows_per_core / 8), rates.slice_few_rows);
-  return rates.slice_shared * rows * (split.k > 1 ? rates.slice_one_corelet : 1);
+  return rates.slice_shared * few_rows(rows_per_core, rates.slice_few_rows) *
+         (split.k > 1 ? rates.slice_one_corelet : 1);
 }
 
 bool streams_weight(const MatmulShape& shape) {
   return shape.shared_weight && shape.batch == 1 && shape.m <= 32;
 }
 
-double weight_rate(const MatmulSplit& split, const Rates& rates) {
-  return split.n > 1 ? rates.weight_columns_cut : rates.weight_columns_whole;
+double weight_rate(double rows_per_core, const MatmulSplit& split, const Rates& rates) {
+  return (split.n > 1 ? rates.weight_columns_cut : rates.weight_columns_whole) *
+         few_rows(rows_per_core, rates.weight_few_rows);
 }
 
 Nanos decode_matmul_time(const MatmulShape& shape, const MatmulSplit& split, const Rates& rates) {
@@ -67,7 +76,7 @@ Nanos decode_matmul_time(const MatmulShape& shape, const MatmulSplit& split, con
   const int slices = split.cores() / split.m;
   const double rows = double(shape.m) / split.m;
   const double slice = split.m > 1 ? shared_slice_rate(rows, split, rates) : core_rate(split.cores(), rates);
-  const double rate = std::min(weight_rate(split, rates), slices * slice);
+  const double rate = std::min(weight_rate(rows, split, rates), slices * slice);
   const Nanos memory = {double((shape.left() + shape.right() + shape.out()).count()) / rate};
   const Nanos compute = matmul_time(shape, split, rates).compute * one_corelet(split);
   const Bytes partial(shape.m * shape.n / (split.m * split.n) * kPartialBytes);

@@ -64,7 +64,7 @@ double shared_slice_rate(double rows_per_core, const MatmulSplit& split, const R
 bool streams_weight(const MatmulShape& shape);
 
 /// What all slices of such a weight get together.
-double weight_rate(const MatmulSplit& split, const Rates& rates);
+double weight_rate(double rows_per_core, const MatmulSplit& split, const Rates& rates);
 
 /// Kernel time of a decode matmul (`streams_weight`) in a closed form: the weight comes in cores / m slices,
 /// arithmetic goes meanwhile, the partial sums of a K split then travel the ring in k - 1 steps of 4-byte

@@ -33,8 +33,9 @@ struct Rates {
   double slice_shared;          ///< read by several cores together, with 8 rows or more on each
   double slice_one_corelet;     ///< part of that where cores combine sums, on one corelet each
   double slice_few_rows;        ///< exponent of (rows of a core / 8), below 8 rows
-  double weight_columns_cut;    ///< a decode weight whose columns are cut, all slices together
-  double weight_columns_whole;  ///< the same, cut along K only or not at all
+  double weight_columns_cut;    ///< all slices of a decode weight together, where its columns are cut
+  double weight_columns_whole;  ///< the same where they are not
+  double weight_few_rows;       ///< exponent, as above
 
   // Matrix arithmetic, multiply-accumulates per ns and core.
   double mac_peak;       ///< both corelets busy every cycle

@@ -63,12 +63,12 @@ inline Published column_broadcast(int64_t rows, int64_t cols) {
           flat_time({size + Bytes(rows * 128), size}, column_broadcast_rate(rows, cols)).us()};
 }
 
-/// A row reduction alone: the bytes of its results are left out, as in the published figure.
+/// A row reduction alone. Each result is a stick.
 inline Published row_sum(int64_t rows, int64_t cols, int64_t cores) {
   OpSpec op = rows_op("sum", rows, cols, cores, {matrix(0), column_of(1)});
   op.accumulator_listed = true;
   return {fmt::format("row sum of {} x {} on {}", rows, cols, cores), program_of({op}),
-          flat_time({Bytes(rows * cols * 2), Bytes(0)},
+          flat_time({Bytes(rows * cols * 2), Bytes(rows * 128)},
                     lone_reduction_rate(rows, static_cast<int>(cores), fitted_rates()))
               .us()};
 }
@@ -84,8 +84,9 @@ inline Published column_sum(int64_t rows, int64_t cols) {
 }
 
 inline Published transpose(int64_t rows, int64_t cols) {
+  const int64_t cut = std::min<int64_t>(32, rows / 64);
   OpSpec op{.function = "ReStickifyOpHBM",
-            .dims = {{"mb", rows, std::min<int64_t>(32, rows / 64)}, {"out", cols}},
+            .dims = {{"mb", rows, cut}, {"out", cols, 32 / cut}},
             .tensors = {{.order = {"mb", "out"}, .stick = {"out"}, .base = 0},
                         {.order = {"out", "mb"}, .stick = {"mb"}, .base = kFar}}};
   const Bytes size(rows * cols * 2);
@@ -95,9 +96,10 @@ inline Published transpose(int64_t rows, int64_t cols) {
 
 /// [R, M, C] to [M, R, C].
 inline Published exchange(int64_t rows, int64_t middle, int64_t cols) {
+  const int64_t cut = std::min<int64_t>(32, rows);
   OpSpec op{
       .function = "identity",
-      .dims = {{"mb", rows, std::min<int64_t>(32, rows)}, {"x", middle}, {"out", cols}},
+      .dims = {{"mb", rows, cut}, {"x", middle, 32 / cut}, {"out", cols}},
       .tensors = {{.order = {"out", "x", "mb"}, .base = 0}, {.order = {"out", "mb", "x"}, .base = kFar}}};
   const Bytes size(rows * middle * cols * 2);
   return {fmt::format("{} x {} x {} with its outer dimensions exchanged", rows, middle, cols),
