@@ -61,7 +61,9 @@ double core_rate(int cores, const Rates& rates) {
 }
 
 double lone_reduction_rate(int64_t rows, int cores, const Rates& rates) {
-  return std::min(rates.hbm_one_way, 114 + 61 * std::exp(-double(rows) / 3700)) * core_share(cores, rates);
+  const double fitted_memory = fitted_rates().hbm_one_way;
+  const double fitted = std::min(fitted_memory, 114 + 61 * std::exp(-double(rows) / 3700));
+  return fitted * rates.hbm_one_way / fitted_memory * core_share(cores, rates);
 }
 
 double concat_partition_rate(int64_t rows, int64_t cols) {

@@ -217,6 +217,13 @@ void expect_conservation(const program::DeviceProgram& program, const Rates& rat
     EXPECT_EQ(at, time.kernel);
   }
 
+  // The memory's speed over time gives its bytes.
+  double moved = 0;
+  for (const MemorySpeed& speed : time.memory) {
+    moved += (speed.end - speed.begin).ns * (speed.read + speed.written);
+  }
+  EXPECT_NEAR(moved, static_cast<double>((time.read + time.written).count()), 1);
+
   // The windows of executes tile the kernel.
   Nanos at;
   for (const ExecuteTime& execute : time.executes) {
