@@ -56,4 +56,19 @@ double array_fill(double rows_per_core);
 MatmulTime matmul_time(const MatmulShape& shape, const MatmulSplit& split, const Rates& rates,
                        bool default_order = true);
 
+/// What the cores that read one slice of an operand together get of it: less with few rows on a core, and
+/// where they combine sums.
+double shared_slice_rate(double rows_per_core, const MatmulSplit& split, const Rates& rates);
+
+/// Whether a weight streams as in decoding: shared, for up to 32 rows.
+bool streams_weight(const MatmulShape& shape);
+
+/// What all slices of such a weight get together.
+double weight_rate(double rows_per_core, const MatmulSplit& split, const Rates& rates);
+
+/// Kernel time of a decode matmul (`streams_weight`) in a closed form: the weight comes in cores / m slices,
+/// arithmetic goes meanwhile, the partial sums of a K split then travel the ring in k - 1 steps of 4-byte
+/// values. docs/timing.md compares it with the measured sweep.
+Nanos decode_matmul_time(const MatmulShape& shape, const MatmulSplit& split, const Rates& rates);
+
 }  // namespace spyre

@@ -56,14 +56,14 @@ double core_share(int cores, const Rates& rates) {
   return rates.reduction_share[below] * (1 - part) + rates.reduction_share[below + 1] * part;
 }
 
-double slice_rate(int sharers, int cores, const Rates& rates) {
-  if (sharers == 1) return std::max(rates.slice[0], rates.hbm_one_way * core_share(cores, rates) / cores);
-  const auto row = static_cast<size_t>(std::bit_width(static_cast<unsigned>(sharers)) - 1);
-  return rates.slice[std::min(row, rates.slice.size() - 1)];
+double core_rate(int cores, const Rates& rates) {
+  return std::max(rates.slice_alone, rates.hbm_one_way * core_share(cores, rates) / cores);
 }
 
 double lone_reduction_rate(int64_t rows, int cores, const Rates& rates) {
-  return std::min(rates.hbm_one_way, 114 + 61 * std::exp(-double(rows) / 3700)) * core_share(cores, rates);
+  const double fitted_memory = fitted_rates().hbm_one_way;
+  const double fitted = std::min(fitted_memory, 114 + 61 * std::exp(-double(rows) / 3700));
+  return fitted * rates.hbm_one_way / fitted_memory * core_share(cores, rates);
 }
 
 double concat_partition_rate(int64_t rows, int64_t cols) {

@@ -26,9 +26,8 @@ double lone_reduction_rate(int64_t rows, int cores, const Rates& rates);
 /// Part of the off-chip bandwidth that so many cores reach: the table of rates.h, interpolated over log2.
 double core_share(int cores, const Rates& rates);
 
-/// What the cores get of one slice that `sharers` of them read together: the table of rates.h. A slice that a
-/// core has to itself comes at what one of so many cores gets, at least.
-double slice_rate(int sharers, int cores, const Rates& rates);
+/// What one of so many cores gets of slices that it has to itself.
+double core_rate(int cores, const Rates& rates);
 
 /// Fitted rates of access patterns over a [rows, cols] fp16 tensor, bytes per ns (docs/reference/timing.md#access-patterns).
 double concat_partition_rate(int64_t rows, int64_t cols);

@@ -12,30 +12,31 @@ const Rates& fitted_rates() {
       .stick_swap = 116,       // Access patterns
       .outer_reduction = 113,  // Access patterns
       .reduction_share = {0.11, 0.22, 0.43, 0.54, 0.54, 1},  // Reductions
-      .slice = {5.4, 18.4, 33.0, 42.9, 40.1, 41.6},          // docs/reference/division.md#weight-delivery
-      .delivery = {{{142, 142, 140, 140},                    // docs/reference/division.md#weight-delivery
-                    {144, 146, 143, 136},
-                    {152, 147, 140, 128},
-                    {135, 120, 103, 140}}},
-      .delivery_many = 140,        // docs/reference/division.md#weight-delivery
-      .mac_peak = 1536,            // docs/reference/machine.md#rates
-      .mac_sustained = 1140,       // Constants: 74 % of the peak
-      .mac_batched = 160,          // Constants
-      .mac_projection_few = 705,   // Constants
-      .mac_projection_many = 470,  // Constants
-      .ring = 192,                 // docs/reference/machine.md#rates, inferred
-      .relayout_row = -1.14,       // Relayout, within 25 %
-      .relayout_row_log = 3.92,    // Relayout
-      .relayout_bytes = 547,       // Relayout
-      .replicated_per_core = 2.2,  // Constants, inferred
-      .vector = 96,                // 64 lanes (another model of the card, inferred) at 1.5 GHz
-      .lx = 192,                   // one stick a cycle, as the ring; inferred
-      .launch = 21'400,            // Launches: fitted
-      .launch_operand = 880,       // Launches: fitted
-      .launch_cores = 9'000,       // Launches: fitted
-      .overlap = 1,                // Bundles: in reports; the joint planner uses 0.46
-      .link = 57.6,                // docs/reference/machine.md#link-to-the-host
-      .link_start = 1000,          // the same: order of magnitude
+      .slice_alone = 5.435,         // docs/timing.md#decode-matmuls: fitted to the measured sweep
+      .slice_shared = 59.05,        // docs/timing.md#decode-matmuls
+      .slice_one_corelet = 0.709,   // docs/timing.md#decode-matmuls
+      .slice_few_rows = 0.134,      // docs/timing.md#decode-matmuls
+      .weight_columns_cut = 147.4,  // docs/timing.md#decode-matmuls
+      .weight_columns_whole = 127,  // docs/timing.md#decode-matmuls
+      .weight_few_rows = 0.049,     // docs/timing.md#decode-matmuls
+      .mac_peak = 1536,             // docs/reference/machine.md#rates
+      .mac_sustained = 1140,        // Constants: 74 % of the peak
+      .mac_batched = 160,           // Constants
+      .mac_projection_few = 705,    // Constants
+      .mac_projection_many = 470,   // Constants
+      .ring = 192,                  // docs/reference/machine.md#rates, inferred
+      .relayout_row = -1.14,        // Relayout, within 25 %
+      .relayout_row_log = 3.92,     // Relayout
+      .relayout_bytes = 547,        // Relayout
+      .replicated_per_core = 2.2,   // Constants, inferred
+      .vector = 96,                 // 64 lanes (another model of the card, inferred) at 1.5 GHz
+      .lx = 192,                    // one stick a cycle, as the ring; inferred
+      .launch = 21'400,             // Launches: fitted
+      .launch_operand = 880,        // Launches: fitted
+      .launch_cores = 9'000,        // Launches: fitted
+      .overlap = 1,                 // Bundles: in reports; the joint planner uses 0.46
+      .link = 57.6,                 // docs/reference/machine.md#link-to-the-host
+      .link_start = 1000,           // the same: order of magnitude
   };
   return kFitted;
 }
@@ -49,9 +50,13 @@ const Rates& toy_rates() {
       .stick_swap = 1,
       .outer_reduction = 1,
       .reduction_share = {1, 1, 1, 1, 1, 1},
-      .slice = {1, 1, 1, 1, 1, 1},
-      .delivery = {{{1, 1, 1, 1}, {1, 1, 1, 1}, {1, 1, 1, 1}, {1, 1, 1, 1}}},
-      .delivery_many = 1,
+      .slice_alone = 1,
+      .slice_shared = 1,
+      .slice_one_corelet = 1,
+      .slice_few_rows = 0,
+      .weight_columns_cut = 1,
+      .weight_columns_whole = 1,
+      .weight_few_rows = 0,
       .mac_peak = 1,
       .mac_sustained = 1,
       .mac_batched = 1,

@@ -27,10 +27,15 @@ struct Rates {
   double stick_swap;       ///< restickify
   double outer_reduction;  ///< reduction over the outer dimension
   std::array<double, 6> reduction_share;  ///< of the bandwidth, for a lone reduction on 1, 2, 4 .. 32 cores
-  std::array<double, 6> slice;            ///< one slice of an operand that 1, 2, 4 .. 32 cores read together
-  std::array<std::array<double, 4>, 4> delivery;  ///< a decode weight whose rows are cut in 1, 2, 4, 8 [.],
-                                                  ///< and its sums in 1, 2, 4, 8 [.][.]
-  double delivery_many;                           ///< the same beyond the table
+
+  // Slices of operands on their way from off-chip memory to the cores.
+  double slice_alone;           ///< of one core
+  double slice_shared;          ///< read by several cores together, with 8 rows or more on each
+  double slice_one_corelet;     ///< part of that where cores combine sums, on one corelet each
+  double slice_few_rows;        ///< exponent of (rows of a core / 8), below 8 rows
+  double weight_columns_cut;    ///< all slices of a decode weight together, where its columns are cut
+  double weight_columns_whole;  ///< the same where they are not
+  double weight_few_rows;       ///< exponent, as above
 
   // Matrix arithmetic, multiply-accumulates per ns and core.
   double mac_peak;       ///< both corelets busy every cycle

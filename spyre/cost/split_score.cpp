@@ -4,8 +4,6 @@
 #include <bit>
 #include <cmath>
 
-#include "spyre/cost/ring.h"
-
 namespace spyre {
 namespace {
 
@@ -26,7 +24,7 @@ double compute_us(const MatmulShape& shape, const MatmulSplit& split, double row
 double hbm_us(const MatmulShape& shape, const MatmulSplit& split, const Rates& rates) {
   const double bytes_per_us = rates.hbm_peak * 1000;
   if (is_decode(shape)) {
-    const double weight = double(shape.right().count()) / (1000 * weight_delivery_rate(split, rates));
+    const double weight = double(shape.right().count()) / (1000 * weight_delivery_rate(split));
     return double((shape.left() + shape.out()).count()) / bytes_per_us + weight;
   }
   const double bytes = double((shape.left() + shape.right() + shape.out()).count());
@@ -49,14 +47,13 @@ bool is_decode(const MatmulShape& shape) {
   return shape.shared_weight && shape.batch == 1 && shape.in_bytes == 2 && shape.m >= 2 && shape.m <= 32;
 }
 
-double delivery_cap(const MatmulSplit& split, const Rates& rates) {
-  const size_t m = table_row(split.m), k = std::min(table_row(split.k), rates.delivery[0].size() - 1);
-  return m < rates.delivery.size() ? rates.delivery[m][k] : rates.delivery_many;
-}
-
-double weight_delivery_rate(const MatmulSplit& split, const Rates& rates) {
-  const double slice = rates.slice[std::min(table_row(split.m), rates.slice.size() - 1)];
-  return std::min(delivery_cap(split, rates), double(split.cores()) / split.m * slice);
+double weight_delivery_rate(const MatmulSplit& split) {
+  constexpr double kSlice[] = {5.4, 18.4, 33.0, 42.9, 40.1, 41.6};  // by m = 1, 2, 4 .. 32
+  constexpr double kCap[4][4] = {
+      {142, 142, 140, 140}, {144, 146, 143, 136}, {152, 147, 140, 128}, {135, 120, 103, 140}};
+  const size_t m = std::min<size_t>(table_row(split.m), 5), k = std::min<size_t>(table_row(split.k), 3);
+  const double cap = m < 4 ? kCap[m][k] : 140;
+  return std::min(cap, double(split.cores()) / split.m * kSlice[m]);
 }
 
 SplitScore score_split(const MatmulShape& shape, const MatmulSplit& split, int max_cores,
@@ -81,16 +78,6 @@ SplitScore score_split(const MatmulShape& shape, const MatmulSplit& split, int m
     score.batch_split = 10 * std::log2(split.b);
   }
   return score;
-}
-
-Nanos decode_matmul_time(const MatmulShape& shape, const MatmulSplit& split, const Rates& rates) {
-  constexpr int64_t kPartialBytes = 4;
-  const double rows = double(shape.m / split.m);
-  const Bytes partial(shape.m * shape.n / (split.m * split.n) * kPartialBytes);
-  const Nanos compute = {compute_us(shape, split, rows, rates) * 1000};
-  const Nanos memory = {hbm_us(shape, split, rates) * 1000};
-  return compute + memory - std::min(compute, memory) * rates.overlap +
-         ring_chain_time(partial, split.k, 1, rates);
 }
 
 }  // namespace spyre

@@ -28,20 +28,12 @@ SplitScore score_split(const MatmulShape& shape, const MatmulSplit& split, int m
 /// Whether the weight streams as in decoding: one shared fp16 weight and 2 to 32 rows.
 bool is_decode(const MatmulShape& shape);
 
-/// At most so much of a weight arrives per ns, however many slices it has.
-double delivery_cap(const MatmulSplit& split, const Rates& rates);
-
 /// Bandwidth at which the weight arrives, bytes per ns (docs/reference/division.md#weight-delivery). The m cores that
 /// split M share a slice, the cores / m distinct slices stream side by side, and the bus caps the sum:
 ///
 ///     cores 32, m 1, k 1:   32 slices at 5.4 each  -> 142 (capped)
 ///     cores 32, m 8, k 1:    4 slices at 42.9      -> 135 (capped)
 ///     cores 16, m 1, k 1:   16 slices at 5.4       ->  86.4
-double weight_delivery_rate(const MatmulSplit& split, const Rates& rates);
-
-/// Kernel time of a decode matmul: the weight's delivery and the arithmetic overlap, the partial sums of a
-/// K split then travel the ring in k - 1 steps of 4-byte values. Against the measured sweep this form is
-/// about 10 % off (root mean square); the score above, which adds all three, is 41 % off.
-Nanos decode_matmul_time(const MatmulShape& shape, const MatmulSplit& split, const Rates& rates);
+double weight_delivery_rate(const MatmulSplit& split);
 
 }  // namespace spyre

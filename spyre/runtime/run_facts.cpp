@@ -159,29 +159,20 @@ CoreFacts core_facts(const ProgramRun& run) {
       facts.states.push_back({core, name, phase.begin, phase.end, op});
     }
   }
-  std::vector<double> loaded(timeline.executes.size());
-  for (const timing::Phase& phase : timeline.phases) {
-    if (phase.unit == Unit::kLoad) {
-      loaded[static_cast<size_t>(phase.execute)] += static_cast<double>(phase.amount);
-    }
-  }
-  RateOverTime memory, ring, macs;
+  RateOverTime ring, macs;
   for (const timing::Phase& phase : timeline.phases) {
     const auto amount = static_cast<double>(phase.amount);
-    const auto execute = static_cast<size_t>(phase.execute);
-    if (phase.unit == Unit::kLoad && loaded[execute] > 0) {
-      // What several cores read together leaves the memory once.
-      const auto read = static_cast<double>(timeline.executes[execute].read.count());
-      memory.add(phase.begin, phase.end, amount * read / loaded[execute]);
-    } else if (phase.unit == Unit::kStore) {
-      memory.add(phase.begin, phase.end, amount);
-    } else if (phase.unit == Unit::kRing) {
+    if (phase.unit == Unit::kRing) {
       ring.add(phase.begin, phase.end, amount);
     } else if (phase.unit == Unit::kMatrix) {
       macs.add(phase.begin, phase.end, amount);
     }
   }
-  facts.counters["HBM GB/s"] = memory.levels();
+  std::vector<Level>& memory = facts.counters["HBM GB/s"];
+  for (const timing::MemorySpeed& speed : timeline.memory) {
+    memory.push_back({speed.begin, speed.read + speed.written});
+  }
+  memory.push_back({timeline.kernel, 0});
   facts.counters["ring GB/s"] = ring.levels();
   facts.counters["GMACs/s"] = macs.levels();
   facts.counters["LX bytes live"] = lx_live(run, timeline);

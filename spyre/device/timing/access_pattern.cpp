@@ -13,6 +13,11 @@ using program::Residence;
 using program::Tensor;
 using program::TensorDim;
 
+/// A curve that was fitted to the card's memory, on another one.
+double on(const Rates& rates, double curve) {
+  return curve * rates.hbm_one_way / fitted_rates().hbm_one_way;
+}
+
 bool in_hbm(const Tensor& tensor) {
   return tensor.residence == Residence::kHbm;
 }
@@ -51,18 +56,18 @@ std::optional<double> copy_rate(const BoundOp& bound, const Rates& rates) {
   const std::vector<int> outer = row_dims(bound, to);
   const Matrix matrix = matrix_of(bound, to);
   if (outer.size() == 2 && row_dims(bound, from) == std::vector<int>{outer[1], outer[0]}) {
-    return swap_outer_rate(bound.limit[outer[1]], bound.limit[outer[0]], matrix.cols);
+    return on(rates, swap_outer_rate(bound.limit[outer[1]], bound.limit[outer[0]], matrix.cols));
   }
   for (const int dim : outer) {
     if (!has_gap(to, dim)) continue;
-    return dim == outer.front() ? concat_partition_rate(matrix.rows, matrix.cols)
-                                : concat_row_rate(matrix.cols);
+    return on(rates, dim == outer.front() ? concat_partition_rate(matrix.rows, matrix.cols)
+                                          : concat_row_rate(matrix.cols));
   }
   return std::nullopt;
 }
 
 /// One operand that is whole and one that lacks a dim of the result, both off-chip.
-std::optional<double> broadcast_rate(const BoundOp& bound) {
+std::optional<double> broadcast_rate(const BoundOp& bound, const Rates& rates) {
   const Tensor& out = bound.output();
   bool whole = false, lacks_rows = false, lacks_columns = false;
   for (const int input : bound.op->inputs) {
@@ -78,8 +83,8 @@ std::optional<double> broadcast_rate(const BoundOp& bound) {
   }
   if (!whole || (!lacks_rows && !lacks_columns)) return std::nullopt;
   const Matrix matrix = matrix_of(bound, out);
-  return lacks_columns ? column_broadcast_rate(matrix.rows, matrix.cols)
-                       : row_broadcast_rate(matrix.rows, matrix.cols);
+  return on(rates, lacks_columns ? column_broadcast_rate(matrix.rows, matrix.cols)
+                                 : row_broadcast_rate(matrix.rows, matrix.cols));
 }
 
 std::optional<double> reduction_rate(const BoundOp& bound, bool alone, const Rates& rates) {
@@ -97,7 +102,7 @@ std::optional<double> pattern_rate(const BoundOp& bound, bool alone, const Rates
     case OpFamily::kCopy:
       return copy_rate(bound, rates);
     case OpFamily::kPointwise:
-      return broadcast_rate(bound);
+      return broadcast_rate(bound, rates);
     case OpFamily::kReduction:
       return reduction_rate(bound, alone, rates);
     default:

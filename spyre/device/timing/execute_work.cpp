@@ -5,7 +5,6 @@
 
 #include "spyre/cost/memory.h"
 #include "spyre/cost/ring.h"
-#include "spyre/cost/split_score.h"
 #include "spyre/device/timing/access_pattern.h"
 #include "spyre/device/timing/matmul_roles.h"
 #include "spyre/device/timing/ring_links.h"
@@ -66,6 +65,7 @@ class WorkBuilder {
 
  private:
   bool contracts() const { return roles_.has_value(); }
+  double rows_per_core() const { return static_cast<double>(roles_->shape.m) / roles_->split.m; }
 
   void add_streams() {
     std::map<SliceKey, size_t> loads;
@@ -119,9 +119,10 @@ class WorkBuilder {
   void set_rates() {
     std::optional<double> rate = pattern_rate(bound_, surroundings_.alone, rates_);
     double reread = 0;
-    if (contracts()) {
+    if (contracts() && streams_weight(roles_->shape)) {
+      rate = weight_rate(rows_per_core(), roles_->split, rates_);
+    } else if (contracts()) {
       reread = operand_reread(roles_->shape, roles_->split);
-      if (is_decode(roles_->shape)) rate = delivery_cap(roles_->split, rates_);
     }
     const double tiles = tile_slowdown();
     for (size_t i = 0; i < work_.loads.size(); ++i) {
@@ -136,11 +137,13 @@ class WorkBuilder {
   }
 
   void set_caps() {
-    const auto cores = static_cast<int>(bound_.op->cores.size());
+    const double alone = core_rate(static_cast<int>(bound_.op->cores.size()), rates_);
+    double shared = rates_.slice_shared;
+    if (contracts()) {
+      shared = shared_slice_rate(rows_per_core(), roles_->split, rates_);
+    }
     for (std::vector<Stream>* streams : {&work_.loads, &work_.stores}) {
-      for (Stream& stream : *streams) {
-        stream.cap = slice_rate(static_cast<int>(stream.cores.size()), cores, rates_);
-      }
+      for (Stream& stream : *streams) stream.cap = stream.cores.size() > 1 ? shared : alone;
     }
   }
 
@@ -163,7 +166,8 @@ class WorkBuilder {
     if (!contracts()) return {macs / rates_.mac_sustained};
     const MatmulTime whole = matmul_time(roles_->shape, roles_->split, rates_, roles_->batch_by_sticks);
     const double even_share = roles_->shape.macs() / roles_->split.cores();
-    return whole.compute * one_corelet(roles_->split) * (macs / even_share) + whole.split_penalty;
+    const Nanos penalty = streams_weight(roles_->shape) ? Nanos{} : whole.split_penalty;
+    return whole.compute * one_corelet(roles_->split) * (macs / even_share) + penalty;
   }
 
   void add_ring() {

@@ -16,8 +16,8 @@ size_t MemoryBus::own_port(double width) {
   return widths_.size() - 1;
 }
 
-MemoryBus::Id MemoryBus::add(double bytes, double per_byte, size_t port) {
-  streams_.push_back({bytes, per_byte, port});
+MemoryBus::Id MemoryBus::add(double bytes, double per_byte, size_t port, bool reads) {
+  streams_.push_back({bytes, per_byte, port, reads});
   if (bytes > 0) active_.push_back(streams_.size() - 1);
   stale_ = true;
   return streams_.size() - 1;
@@ -67,6 +67,14 @@ void MemoryBus::advance(double ns) {
     if (stream.left < kRounding) stream.left = 0;
   }
   stale_ |= std::erase_if(active_, [&](Id id) { return done(id); }) > 0;
+}
+
+double MemoryBus::speed(bool reads) const {
+  double sum = 0;
+  for (const Id id : active_) {
+    if (streams_[id].reads == reads) sum += streams_[id].speed;
+  }
+  return sum;
 }
 
 }  // namespace spyre::timing

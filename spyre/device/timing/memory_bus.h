@@ -23,7 +23,7 @@ class MemoryBus {
   /// A port that nobody else passes.
   size_t own_port(double width);
 
-  Id add(double bytes, double per_byte, size_t port);
+  Id add(double bytes, double per_byte, size_t port, bool reads);
 
   /// Time until the first stream ends if nothing is added; infinite when none is under way.
   double until_next_end();
@@ -34,11 +34,15 @@ class MemoryBus {
   bool done(Id stream) const { return streams_[stream].left <= 0; }
   double busy() const { return busy_; }
 
+  /// Bytes per ns of all streams that read, or write, as of the last until_next_end.
+  double speed(bool reads) const;
+
  private:
   struct Stream {
     double left;
     double per_byte;
     size_t port;
+    bool reads;
     double speed = 0;
   };
   void share();

@@ -141,6 +141,7 @@ class Schedule {
       if (store_ == works_.size()) return;
       const double next = std::min(now_ + bus_.until_next_end(), running_until());
       SPYRE_CHECK(std::isfinite(next), "a launch whose next event never comes");
+      if (next > now_) speeds_.push_back({{now_}, {next}, bus_.speed(true), bus_.speed(false)});
       bus_.advance(next - now_);
       now_ = next;
       end_what_is_done();
@@ -148,6 +149,7 @@ class Schedule {
   }
 
   const std::vector<Progress>& progress() const { return progress_; }
+  const std::vector<MemorySpeed>& speeds() const { return speeds_; }
   double busy() const { return bus_.busy(); }
   double end() const { return now_; }
 
@@ -192,7 +194,7 @@ class Schedule {
       const size_t port =
           shared ? bus_.own_port(stream.cap) : bus_.port(work.cores[stream.cores.front()].core, stream.cap);
       const double per_byte = prices_.per_byte(stream, load);
-      transfers.push_back({&stream, bus_.add(static_cast<double>(stream.bytes), per_byte, port)});
+      transfers.push_back({&stream, bus_.add(static_cast<double>(stream.bytes), per_byte, port, load)});
     }
     return transfers;
   }
@@ -265,6 +267,7 @@ class Schedule {
   Prices prices_;
   std::vector<Progress> progress_;
   MemoryBus bus_;
+  std::vector<MemorySpeed> speeds_;
   double now_ = 0;
   size_t load_ = 0, next_ = 0, store_ = 0;  // the next to load, to start, to store
   bool loading_ = false, storing_ = false;
@@ -399,6 +402,7 @@ Result<Timeline> simulate(const DeviceProgram& program, const exec::LaunchValues
       add_phases(static_cast<int>(i), works[i], schedule.progress()[i], timeline.phases);
     }
   }
+  if (detail == Detail::kCores) timeline.memory = schedule.speeds();
   timeline.cores.assign(cores.begin(), cores.end());
   return timeline;
 }

@@ -105,7 +105,7 @@ TEST(Simulate, ASliceForSeveralCoresPassesOnce) {
 TEST(Simulate, OneCoreTakesNoMoreThanItsShare) {
   // The memory could give 1 byte per ns; a core alone takes a quarter of that, for loads and stores together.
   Rates rates = kToy;
-  rates.slice[0] = rates.reduction_share[0] = 0.25;
+  rates.slice_alone = rates.reduction_share[0] = 0.25;
   EXPECT_EQ(time_of({unary("neg", 2, 0, kMiB)}, rates).kernel.ns, 512 * 4);
   // Two cores take twice as much.
   rates.reduction_share[1] = 0.5;
@@ -216,6 +216,13 @@ void expect_conservation(const program::DeviceProgram& program, const Rates& rat
     }
     EXPECT_EQ(at, time.kernel);
   }
+
+  // The memory's speed over time gives its bytes.
+  double moved = 0;
+  for (const MemorySpeed& speed : time.memory) {
+    moved += (speed.end - speed.begin).ns * (speed.read + speed.written);
+  }
+  EXPECT_NEAR(moved, static_cast<double>((time.read + time.written).count()), 1);
 
   // The windows of executes tile the kernel.
   Nanos at;

@@ -43,6 +43,12 @@ struct Phase {
   int64_t amount = 0;  ///< bytes moved; multiply-accumulates of kMatrix, elements of kVector
 };
 
+/// How fast the off-chip memory moves bytes, over all cores, while nothing begins or ends.
+struct MemorySpeed {
+  Nanos begin, end;
+  double read = 0, written = 0;  ///< bytes per ns; a slice that several cores read counts once
+};
+
 /// One execute. The windows of all executes tile the kernel: each ends where the next begins, the last one
 /// with the kernel. A window begins at the barrier before the execute; loads may come earlier, stores go on
 /// later.
@@ -61,6 +67,7 @@ struct Timeline {
   Bytes read, written;                ///< sums over executes
   std::vector<ExecuteTime> executes;  ///< in the order they run; from Detail::kExecutes on
   std::vector<Phase> phases;          ///< Detail::kCores only
+  std::vector<MemorySpeed> memory;    ///< one after the other, from 0 to the end; Detail::kCores only
   std::vector<int> cores;             ///< that do anything, ascending
 
   /// For a host that launches and waits.
