@@ -7,7 +7,6 @@ The trace (``<script>.trace.json``) opens in Perfetto (ui.perfetto.dev) and in c
 """
 
 import argparse
-import contextlib
 import os
 import pathlib
 import runpy
@@ -48,8 +47,7 @@ def main(argv=None) -> int:
             runpy.run_path(options.script, run_name="__main__")
         except SystemExit as end:  # the script's own; what it did is written all the same
             status = end.code if isinstance(end.code, int) else int(end.code is not None)
-        with contextlib.suppress(AttributeError):
-            torch.spyre.synchronize()
+        torch.spyre.synchronize()
     folder = pathlib.Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
     stem = folder / pathlib.Path(options.script).stem

@@ -105,8 +105,4 @@ uint64_t CallOrigin::current() {
   return origins.empty() ? 0 : origins.back();
 }
 
-void CallOrigin::clear() {
-  origins.clear();
-}
-
 }  // namespace spyre

@@ -124,8 +124,6 @@ class CallOrigin {
   static void push(uint64_t origin);
   static void pop();
   static uint64_t current();
-  /// Forgets all of this thread.
-  static void clear();
 };
 
 }  // namespace spyre

@@ -1,7 +1,5 @@
 #include "spyre/runtime/kernel_times.h"
 
-#include <utility>
-
 #include "spyre/device/timing/simulate.h"
 
 namespace spyre {
@@ -17,21 +15,19 @@ KernelTimes::Time time_of(const LoadedProgram& program, const std::vector<int64_
 
 }  // namespace
 
-KernelTimes::KernelTimes(LoadedProgramRef program) : program_(std::move(program)) {
-  const std::vector<program::Parameter>& parameters = program_->program().parameters;
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i].kind != program::ParameterKind::kAddress) {
-      extents_.push_back(i);
+std::vector<int64_t> extents_among(const std::vector<int64_t>& parameters, const LoadedProgram& program) {
+  const std::vector<program::Parameter>& described = program.program().parameters;
+  std::vector<int64_t> extents;
+  for (size_t i = 0; i < described.size(); ++i) {
+    if (described[i].kind == program::ParameterKind::kExtent) {
+      extents.push_back(parameters[i]);
     }
   }
+  return extents;
 }
 
 KernelTimes::Time KernelTimes::at(const std::vector<int64_t>& parameters) {
-  std::vector<int64_t> key;
-  key.reserve(extents_.size());
-  for (const size_t position : extents_) {
-    key.push_back(parameters[position]);
-  }
+  std::vector<int64_t> key = extents_among(parameters, *program_);
   const std::lock_guard lock(mutex_);
   const auto found = times_.find(key);
   if (found != times_.end()) {

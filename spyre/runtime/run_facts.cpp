@@ -130,14 +130,8 @@ std::vector<Level> lx_live(const ProgramRun& run, const Timeline& timeline) {
 }  // namespace
 
 const RunFacts& RunFactsCache::of(const ProgramRun& run) {
-  std::vector<int64_t> extents;
-  const std::vector<program::Parameter>& parameters = run.program->program().parameters;
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i].kind != program::ParameterKind::kAddress) {
-      extents.push_back(run.parameters[i]);
-    }
-  }
-  const auto [place, fresh] = facts_.try_emplace({run.program.get(), std::move(extents)});
+  const auto [place, fresh] =
+      facts_.try_emplace({run.program.get(), extents_among(run.parameters, *run.program)});
   if (fresh) {
     place->second = facts_of(run);
   }

@@ -136,6 +136,20 @@ def test_events_order_streams_and_time_them():
     generic.synchronize()
 
 
+def test_device_time_grows_with_the_work_of_a_stream_and_not_with_the_hosts():
+    stream = torch.spyre.Stream()
+    x = torch.empty(512, 512, dtype=torch.float16, device="spyre")
+    before = torch.spyre.device_time(stream)
+    assert torch.spyre.device_time(stream) == before
+    with stream:
+        x.copy_(torch.zeros(512, 512, dtype=torch.float16))
+        assert torch.spyre.device_time() == torch.spyre.device_time(stream)
+    # 512 KiB at 57.6 GB/s, after 1 us
+    assert torch.spyre.device_time(stream) - before >= (1 + 512 * 512 * 2 / 57.6e3) * 1e-3 * 0.999
+    with pytest.raises(TypeError, match="takes a stream, found str"):
+        torch.spyre.device_time("spyre:0")
+
+
 def test_non_blocking_source_may_be_reused_at_once():
     x = torch.empty(300, 300, device="spyre")
     source = torch.ones(300, 300)

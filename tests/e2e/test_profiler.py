@@ -374,6 +374,10 @@ class TestAvailability:
         done = run("from torch_spyre import profiler; print(profiler.is_available())", SPYRE_DEVICE_TIME="0")
         assert done.stdout.split() == ["False"], done.stderr
 
+    def test_a_stopped_clock_has_no_time(self):
+        done = run("import torch; torch.spyre.device_time()", SPYRE_DEVICE_TIME="0")
+        assert "the simulated clock does not run" in done.stderr
+
     def test_asking_starts_nothing(self):
         done = run("import torch; from torch_spyre import profiler; profiler.is_available(); "
                    "print(torch.spyre.is_initialized())")  # fmt: skip
