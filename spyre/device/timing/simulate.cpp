@@ -193,8 +193,11 @@ class Schedule {
       const bool shared = stream.cores.size() > 1;
       const size_t port =
           shared ? bus_.own_port(stream.cap) : bus_.port(work.cores[stream.cores.front()].core, stream.cap);
-      const double per_byte = prices_.per_byte(stream, load);
-      transfers.push_back({&stream, bus_.add(static_cast<double>(stream.bytes), per_byte, port, load)});
+      transfers.push_back({&stream, bus_.add({.bytes = static_cast<double>(stream.bytes),
+                                              .per_byte = prices_.per_byte(stream, load),
+                                              .port = port,
+                                              .reads = load,
+                                              .cores = static_cast<int>(stream.cores.size())})});
     }
     return transfers;
   }
@@ -351,15 +354,26 @@ void add_phases(int execute, const ExecuteWork& work, const Progress& progress, 
   }
 }
 
-/// What a launch costs the host.
-Nanos launch_time(const std::vector<ExecuteWork>& works, const Rates& rates) {
-  size_t operands = 0, cores = 0;
-  for (const ExecuteWork& work : works) {
-    operands += work.reads.size() + work.writes.size();
-    cores = std::max(cores, work.cores.size());
+/// Operands in off-chip memory of all executes that are written down; how often loops run them is the card's.
+size_t operands_of(const DeviceProgram& program, const std::vector<Step>& steps) {
+  size_t operands = 0;
+  for (const Step& step : steps) {
+    if (const auto* loop = std::get_if<ProgramLoop>(&step.what)) {
+      operands += operands_of(program, loop->body);
+      continue;
+    }
+    const auto op = static_cast<size_t>(std::get<program::Execute>(step.what).op);
+    for (const program::Tensor& tensor : program.ops[op].tensors) {
+      operands += tensor.residence == program::Residence::kHbm ? 1 : 0;
+    }
   }
-  return {rates.launch + rates.launch_operand * static_cast<double>(operands) +
-          (cores > 1 ? rates.launch_cores : 0)};
+  return operands;
+}
+
+/// What a launch costs the host.
+Nanos launch_time(const DeviceProgram& program, size_t cores, const Rates& rates) {
+  const auto operands = static_cast<double>(operands_of(program, program.steps));
+  return {rates.launch + rates.launch_operand * operands + (cores > 1 ? rates.launch_cores : 0)};
 }
 
 }  // namespace
@@ -386,8 +400,7 @@ Result<Timeline> simulate(const DeviceProgram& program, const exec::LaunchValues
   schedule.run();
 
   const Prices prices(works, rates);
-  Timeline timeline = {
-      .kernel = {schedule.end()}, .launch = launch_time(works, rates), .memory_busy = {schedule.busy()}};
+  Timeline timeline = {.kernel = {schedule.end()}, .memory_busy = {schedule.busy()}};
   std::set<int> cores;
   for (size_t i = 0; i < works.size(); ++i) {
     ExecuteTime time = execute_time(works[i], prices);
@@ -404,6 +417,7 @@ Result<Timeline> simulate(const DeviceProgram& program, const exec::LaunchValues
   }
   if (detail == Detail::kCores) timeline.memory = schedule.speeds();
   timeline.cores.assign(cores.begin(), cores.end());
+  timeline.launch = launch_time(program, cores.size(), rates);
   return timeline;
 }
 
