@@ -379,7 +379,7 @@ Nanos launch_time(const DeviceProgram& program, size_t cores, const Rates& rates
 }  // namespace
 
 std::string_view to_string(Unit unit) {
-  constexpr std::string_view kNames[] = {"load", "matrix", "vector", "ring", "store", "idle"};
+  constexpr std::string_view kNames[] = {"matrix", "vector", "ring", "load", "store", "idle"};
   return kNames[static_cast<size_t>(unit)];
 }
 
