@@ -304,8 +304,8 @@ def generated(model, length: int, tokens: int, **options):
     return made[0, length:].tolist()
 
 
-#: By model and cache: how many programs PyTorch asks for, prompts of one token among them, and how many of them are the
-#: card's: caches with room between their rows are not contiguous, which PyTorch compiles for apart.
+#: By model and cache: how many programs there may be for prompts of all lengths, one token among them. PyTorch's tracing
+#: alone asks for as many, and for one less with the default cache: what has room is not contiguous, and compiled apart.
 STATIC = {"cache_implementation": "static"}
 GENERATES = {
     "default cache": ("Granite", {}, {}, True, 5),
@@ -330,7 +330,7 @@ def test_generate_takes_few_programs(name):
 
 
 def test_a_whole_generate_moves_the_bytes_of_fixed_programs():
-    """At most a tenth more than programs for exactly these sizes, the ends of ranges (37 of 64, 200 of 256) included."""
+    """At most a tenth more than programs for exactly these sizes, although 37 is served up to 64, and 200 up to 256."""
     model = model_of("Granite", num_hidden_layers=1)
     forward, moved, made = model.forward, {}, {}
     for is_open in (True, False):
