@@ -276,6 +276,40 @@ def test_operators_on_the_cpu_see_a_part_of_what_the_card_was_given():
         assert torch.equal(compiled(x.to("spyre")).cpu(), torch.kthvalue(x[:, 1:], 2).values)
 
 
+def attend(query, key, value):
+    return torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=query.shape[2] > 1)
+
+
+#: A mean is not among them: it divides by the length, where a program for one length multiplies by a reciprocal.
+SAME_BITS = {
+    "rows of a product": (lambda x, w: x @ w, lambda n: (half(1, n, 128), WEIGHT)),
+    "summed by a product": (lambda x, w: x @ w, lambda n: (half(5, n), half(n, 64))),
+    "norm": (lambda x: x * torch.rsqrt(x.float().pow(2).mean(-1, True) + 1e-5).half(), lambda n: (half(1, n, 128),)),
+    "softmax": (lambda x: torch.softmax(x, -1), lambda n: (half(32, n),)),
+    "sum": (lambda x: x.float().sum(-1), lambda n: (half(32, n),)),
+    "causal attention": (attend, lambda n: (half(1, 2, n, 64), half(1, 2, n, 64), half(1, 2, n, 64))),
+    "one query": (attend, lambda n: (half(1, 2, 1, 64), half(1, 2, n, 64), half(1, 2, n, 64))),
+}
+
+
+@pytest.mark.parametrize("name", SAME_BITS)
+def test_bits_are_those_of_a_program_for_one_length(name):
+    """Zeros behind an extent leave sums as they are, and their order is that of the longer program."""
+    function, make = SAME_BITS[name]
+    for length in (37, 128):
+        found = []
+        for is_open in (True, False):
+            torch._dynamo.reset()
+            torch.manual_seed(length)
+            given = [g.to("spyre") for g in make(length)]
+            for tensor in given:
+                for dim in (d for d in range(tensor.dim()) if tensor.shape[d] != length):
+                    torch._dynamo.mark_static(tensor, dim)
+            with torch.no_grad():
+                found.append(torch.compile(function, dynamic=is_open)(*given).cpu())
+        assert torch.equal(*found)
+
+
 GROUPED = dict(
     hidden_size=256, intermediate_size=512, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2
 )
@@ -304,8 +338,8 @@ def generated(model, length: int, tokens: int, **options):
     return made[0, length:].tolist()
 
 
-#: By model and cache: how many programs there may be for prompts of all lengths, one token among them. PyTorch's tracing
-#: alone asks for as many, and for one less with the default cache: what has room is not contiguous, and compiled apart.
+#: By model and cache: how many programs there may be for prompts of all lengths, one token among them. PyTorch's
+#: tracing asks for as many, or one less with the default cache: what has room is not contiguous, and compiled apart.
 STATIC = {"cache_implementation": "static"}
 GENERATES = {
     "default cache": ("Granite", {}, {}, True, 5),
