@@ -129,8 +129,9 @@ TEST(Expr, SymbolsAtZeroLeaveTheirQuotientsToo) {
 
 TEST(Expr, IndexTensorsChangeNamesAtOnce) {
   const auto swapped = [](const std::string& name) { return std::string(name == "a" ? "b" : "a"); };
-  EXPECT_EQ(rename_index_tensors(parse_expr("64*IndirectAccess('a') + IndirectAccess('b') + p0").value(), swapped),
-            parse_expr("64*IndirectAccess('b') + IndirectAccess('a') + p0").value());
+  EXPECT_EQ(
+      rename_index_tensors(parse_expr("64*IndirectAccess('a') + IndirectAccess('b') + p0").value(), swapped),
+      parse_expr("64*IndirectAccess('b') + IndirectAccess('a') + p0").value());
 }
 
 TEST(Expr, ShiftsASymbolWhereverItStands) {

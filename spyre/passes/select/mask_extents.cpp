@@ -52,8 +52,8 @@ class Masker {
     node_.body.clear();
     std::vector<int> now;  // where each given instruction is
     const auto renamed = [&](const Expr& index) {
-      return rename_index_tensors(
-          index, [&](const std::string& value) { return name_of(now[position_of(value)]); });
+      return rename_index_tensors(index,
+                                  [&](const std::string& value) { return name_of(now[position_of(value)]); });
     };
     const std::set<std::string> scattered = node_.target_index.index_tensors();
     for (Instruction& instruction : given) {
@@ -119,9 +119,10 @@ class Masker {
     if (known != first_.end()) return known->second;
     Instruction instruction = node_.body[static_cast<size_t>(value)];
     for (int& operand : instruction.operands) operand = at_first(operand, loop);
-    instruction.index = rename_index_tensors(at_zero(instruction.index, {loop}), [&](const std::string& name) {
-      return name_of(at_first(static_cast<int>(position_of(name)), loop));
-    });
+    instruction.index =
+        rename_index_tensors(at_zero(instruction.index, {loop}), [&](const std::string& name) {
+          return name_of(at_first(static_cast<int>(position_of(name)), loop));
+        });
     return first_[{value, loop}] = append(std::move(instruction));
   }
 
@@ -204,7 +205,8 @@ class Masker {
   Node& node_;
   std::map<std::string, int> inside_;
   std::map<std::pair<int, std::string>, int> first_;
-  std::vector<const Loop*> scattering_;  // open loops that move what the positions of the target are read from
+  std::vector<const Loop*>
+      scattering_;  // open loops that move what the positions of the target are read from
 };
 
 }  // namespace
