@@ -60,11 +60,17 @@ class _DeviceTensors:
         return kernels.eager_layout(_with_room(spec.get_size()), _with_room(spec.get_stride()), spec.get_dtype())
 
     def codegen_reinterpret_view(self, data, size, stride, offset, writeline, dtype=None) -> str:
-        if data.get_device().type == "spyre" and any(map(is_open, (*size, *stride))):
+        if self._has_room(data) and any(map(is_open, (*size, *stride))):
             view = (self.codegen_python_shape_tuple(tuple(size)), self.codegen_python_shape_tuple(_with_room(stride)))
             name = f"reinterpret_tensor({data.get_name()}, {', '.join(view)}, {self.codegen_sizevar(offset)})"
             return name if dtype in (None, data.get_dtype()) else f"aten.view.dtype({name}, {dtype})"
         return super().codegen_reinterpret_view(data, size, stride, offset, writeline, dtype)
+
+    def _has_room(self, buffer) -> bool:
+        """Whether the wrapper or a region made it; inputs and what other kernels return lie as PyTorch says."""
+        name = buffer.get_name()
+        by_others = name in V.graph.graph_inputs or _made_elsewhere(V.graph.get_buffer(name))
+        return buffer.get_device().type == "spyre" and (name in self.device_layouts or not by_others)
 
     def input_offset(self, name: str) -> int:
         tensor = self._real_input(name)
