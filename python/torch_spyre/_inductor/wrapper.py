@@ -86,11 +86,8 @@ class _DeviceTensors:
         """A region that runs several times is compiled for the tensors of its first run; those of others that lie
         otherwise are copied. Its results lie as its kernels leave them."""
         region = invoke_subgraph.subgraph.graph
-        whole = {
-            inner: given.get_name()
-            for inner, given in zip(region.graph_input_names, invoke_subgraph.inputs, strict=True)
-            if isinstance(given, ir.Buffer) and given.get_device().type == "spyre"
-        }
+        given = dict(zip(region.graph_input_names, map(_whole_buffer, invoke_subgraph.inputs), strict=True))
+        whole = {inner: b.get_name() for inner, b in given.items() if b is not None and b.get_device().type == "spyre"}
         layouts = {inner: self.layout_of(name) for inner, name in whole.items() if self.input_offset(name) == 0}
         self.layouts_of_regions.setdefault(region.name, layouts)
         super().codegen_invoke_subgraph(invoke_subgraph)
@@ -149,6 +146,14 @@ class SpyreSubgraphWrapperCodegen(_DeviceTensors, SubgraphPythonWrapperCodegen):
 
 def _with_room(numbers) -> tuple[int, ...]:
     return tuple(map(capacity, numbers))
+
+
+def _whole_buffer(operand: ir.IRNode) -> ir.Buffer | None:
+    """The buffer that an operand is all of, as it lies."""
+    buffer = operand
+    while isinstance(buffer, ir.MutableBox | ir.ReinterpretView):
+        buffer = buffer.data
+    return buffer if isinstance(buffer, ir.Buffer) and buffer.get_layout() == operand.get_layout() else None
 
 
 def _last(enum) -> str:
