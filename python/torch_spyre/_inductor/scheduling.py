@@ -171,8 +171,8 @@ def _origin_of(name: str | None):
 
 
 def _views_to_call(node) -> list:
-    """The views that an operator on the CPU must be given by calls. Otherwise loops of the card copy what they show: that
-    was refused as well where the operator is on the CPU already, and a copy must not be written to."""
+    """The views that an operator on the CPU must be given by calls. Otherwise loops of the card copy what they show:
+    that was refused as well where the operator is on the CPU already, and a copy must not be written to."""
     schema = getattr(node.target, "_schema", None)
     if not patches.is_refused(node) and not (schema is not None and schema.is_mutable):
         return []
