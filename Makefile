@@ -100,6 +100,7 @@ wheel: build/.venv  ## dist/*.whl, built against the installed torch, tried in a
 docs: build  ## regenerate the generated pages
 	@$(PY) scripts/generate_docs.py
 	@$(PY) scripts/generate_coverage.py
+	@$(BUILD)/tests/timing/timing_page docs/timing.md
 	@$(PY) scripts/regenerate_journey.py --bundle-tool $(BUILD)/tools/spyre-bundle
 
 clean:  ## forget everything that was built or installed here

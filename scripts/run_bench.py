@@ -110,6 +110,15 @@ BENCHES = [
         ),
     ),
     Bench(
+        "timing_bench.cpp",
+        lines_like(
+            rf"^(?P<case>\w+) +(?P<plans>\d+) +(?P<simulated__us>{NUMBER}) +(?P<estimated__us>{NUMBER})"
+            rf" +(?P<error__percent>{NUMBER}) +(?P<rank>{NUMBER}) +(?P<timed__ms>{NUMBER})$"
+        ),
+        "",
+        "--corpus tests/corpus/graphs",
+    ),
+    Bench(
         "solve_bench.cpp",
         lines_like(
             rf"^ *(?P<case>\S+\.csv|\d+ \S+) +(?:\d+ +(?P<placed>\d+)|"

@@ -4,10 +4,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <optional>
 
 #include "spyre/base/json.h"
+#include "spyre/device/timing/simulate.h"
 #include "spyre/driver/explain.h"
+#include "spyre/program/read_program.h"
 #include "spyre/report/plan_comparison.h"
 #include "spyre/report/plan_facts.h"
 #include "spyre/report/plan_page.h"
@@ -15,24 +19,65 @@
 #include "spyre/solve/solver.h"
 #include "tools/exit_code.h"
 #include "tools/terminal_progress.h"
+#include "tools/time_report.h"
 
 namespace {
 
 using namespace spyre;
 
 struct Command {
-  std::string input, html, compare;
+  std::string input, html, compare, machine;
   bool json = false, alternatives = false, no_in_place = false, no_clones = false, no_evictions = false,
-       no_reorder = false;
+       no_reorder = false, time = false, all_lx = true;
   CompileOptions options;
+  std::optional<CardModel> card;  // to time on
 };
 
-Result<Json> explained(const Graph& graph, const CompileOptions& options) {
+// The programs of a bundle, in the order they run: its own, or those of its parts.
+Result<std::vector<program::DeviceProgram>> programs_of(const Bundle& bundle, const Machine& machine) {
+  std::vector<program::DeviceProgram> programs;
+  if (bundle.files.contains("bundle.mlir")) {
+    SPYRE_ASSIGN_OR_RETURN(program::DeviceProgram program, program::read_program(bundle.files, machine));
+    programs.push_back(std::move(program));
+    return programs;
+  }
+  for (int part = 0;; ++part) {
+    const std::string folder = fmt::format("bundle_{}/", part);
+    program::ProgramFiles files;
+    for (const auto& [name, text] : bundle.files) {
+      if (name.starts_with(folder)) files[name.substr(folder.size())] = text;
+    }
+    if (files.empty()) return programs;
+    SPYRE_ASSIGN_OR_RETURN(program::DeviceProgram program, program::read_program(files, machine));
+    programs.push_back(std::move(program));
+  }
+}
+
+// What a launch of the kernel would take, before anything runs: every open size at its largest.
+Result<Json> time_of(const CompiledGraph& compiled, const CardModel& card) {
+  SPYRE_ASSIGN_OR_RETURN(const std::vector<program::DeviceProgram> programs,
+                         programs_of(compiled.bundle, card.machine));
+  std::vector<tools::TimedProgram> timed;
+  for (const program::DeviceProgram& program : programs) {
+    SPYRE_ASSIGN_OR_RETURN(timing::Timeline timeline,
+                           timing::simulate(program, timing::largest_extents(program), card.machine,
+                                            card.rates, timing::Detail::kExecutes));
+    timed.push_back({&program, std::move(timeline)});
+  }
+  return tools::time_json(timed, card);
+}
+
+// The plan of a graph; with its time on a card, if there is one.
+Result<Json> explained(const Graph& graph, const CompileOptions& options,
+                       const std::optional<CardModel>& card = {}) {
   PassLog log;
   tools::show_progress(log, graph.name);
   SPYRE_ASSIGN_OR_RETURN(const CompiledGraph compiled, compile(graph, options, log));
   SPYRE_ASSIGN_OR_RETURN(Json plan, explain(compiled));
   if (compiled.joint) plan["joint"] = compiled.joint->to_json();
+  if (card) {
+    SPYRE_ASSIGN_OR_RETURN(plan["time"], time_of(compiled, *card));
+  }
   return plan;
 }
 
@@ -53,7 +98,7 @@ Result<Json> alternatives(const Graph& graph, CompileOptions options) {
 }
 
 // A plan from a file: one that was saved (.json), or that of a graph under the same options.
-Result<Json> plan_of_file(const std::string& path, const CompileOptions& options) {
+Result<Json> plan_of_file(const std::string& path, const Command& command) {
   if (path.ends_with(".json")) {
     SPYRE_ASSIGN_OR_RETURN(Json plan, read_json(path));
     SPYRE_TRY(report::check_plan(plan, path));
@@ -61,7 +106,7 @@ Result<Json> plan_of_file(const std::string& path, const CompileOptions& options
   }
   SPYRE_ASSIGN_OR_RETURN(const std::string text, read_text(path));
   SPYRE_ASSIGN_OR_RETURN(const Graph graph, parse_graph(text, path));
-  return explained(graph, options);
+  return explained(graph, command.options, command.card);
 }
 
 int run(Command command) {
@@ -71,7 +116,22 @@ int run(Command command) {
   if (command.no_evictions) moves = moves.without({lx::Move::kEvict});
   if (command.no_clones) moves = moves.without({lx::Move::kCopyIn});
   if (command.no_reorder) command.options.reorder = false;
-  Result<Json> made = plan_of_file(command.input, command.options);
+  if (command.time || !command.machine.empty()) {
+    const Result<CardModel> card = tools::card_model_of(command.machine);
+    if (!card.ok()) return tools::report(card.error(), tools::kBadUsage);
+    command.card = card.value();
+    command.options.machine = command.card->machine;
+    // Of more LX the plan has more, of less it has less, unless the command line says how much.
+    if (command.all_lx) {
+      Bytes& capacity = command.options.scratchpad.capacity;
+      capacity = std::max(capacity + command.card->machine.lx_per_core - spyre_card().lx_per_core, Bytes(0));
+    }
+    if (command.input.ends_with(".json"))
+      return tools::report(
+          Error(ErrorKind::kInvalidArgument, "--time compiles: it needs a graph, found " + command.input),
+          tools::kBadUsage);
+  }
+  Result<Json> made = plan_of_file(command.input, command);
   if (!made.ok()) return tools::report(made.error(), tools::kBadArtifact);
   Json plan = std::move(made).value();
   if (command.alternatives) {
@@ -92,7 +152,7 @@ int run(Command command) {
     if (!written.ok()) return tools::report(written.error(), tools::kBadUsage);
   }
   if (!command.compare.empty()) {
-    const Result<Json> other = plan_of_file(command.compare, command.options);
+    const Result<Json> other = plan_of_file(command.compare, command);
     if (!other.ok()) return tools::report(other.error(), tools::kBadArtifact);
     const Json comparison = report::compare_plans(plan, other.value());
     fmt::print("{}", command.json ? comparison.dump(2) + "\n" : report::comparison_text(comparison));
@@ -100,6 +160,7 @@ int run(Command command) {
     fmt::print("{}\n", plan.dump(2));
   } else if (command.html.empty()) {
     fmt::print("{}", report::plan_text(plan));
+    if (plan.contains("time")) fmt::print("\n{}", tools::time_text(plan["time"]));
   }
   return tools::kDone;
 }
@@ -126,8 +187,9 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 32));
   app.add_option("-s,--solver", command.options.scratchpad.solver, "Which solver (LAYOUT_SOLVER)")
       ->check(CLI::IsMember(solvers));
-  app.add_option("--capacity", capacity, "Bytes of LX to plan (DXP_LX_FRAC_AVAIL)")
-      ->check(CLI::Range(0, 2 << 20));
+  const CLI::Option* given_capacity =
+      app.add_option("--capacity", capacity, "Bytes of LX to plan (DXP_LX_FRAC_AVAIL)")
+          ->check(CLI::Range(0, 2 << 20));
   app.add_flag("--no-in-place", command.no_in_place, "No result takes over the slot of an operand");
   app.add_flag("--no-clones", command.no_clones, "No copies of inputs in LX");
   app.add_flag("--no-evictions", command.no_evictions, "No buffer leaves LX in an idle gap");
@@ -137,8 +199,14 @@ int main(int argc, char** argv) {
   app.add_option("--compare", command.compare,
                  "Print what differs in another graph's plan, or in a saved one")
       ->check(CLI::ExistingFile);
+  app.add_flag("--time", command.time, "Say how long the kernel would take, and what bounds each execute");
+  app.add_option(
+         "--machine", command.machine,
+         "JSON file with the machine to plan for and to time on (spyre/cost/card_model.h); implies --time")
+      ->check(CLI::ExistingFile);
   app.add_flag("--alternatives", command.alternatives, "Plan with every solver and show what each saves");
   CLI11_PARSE(app, argc, argv);
   command.options.scratchpad.capacity = Bytes(capacity);
+  command.all_lx = given_capacity->count() == 0;
   return tools::guarded_main([&] { return run(std::move(command)); });
 }

@@ -16,6 +16,8 @@
 
 #include "spyre/base/json.h"
 #include "spyre/base/text.h"
+#include "spyre/device/timing/chrome_trace.h"
+#include "spyre/device/timing/simulate.h"
 #include "spyre/layout/number_policy.h"
 #include "spyre/layout/pack.h"
 #include "spyre/layout/small_float.h"
@@ -24,6 +26,7 @@
 #include "tools/bundle_directory.h"
 #include "tools/exit_code.h"
 #include "tools/npy.h"
+#include "tools/time_report.h"
 
 namespace spyre::tools {
 namespace {
@@ -33,10 +36,12 @@ using Clock = std::chrono::steady_clock;
 struct Options {
   std::string bundle;
   std::vector<std::string> inputs, extents;
-  std::string output;
+  std::string output, machine, trace;
   unsigned seed = 0;
   int repeat = 1;
-  bool interpreter = false, no_counters = false, check = false, json = false;
+  bool interpreter = false, no_counters = false, check = false, json = false, time = false;
+
+  bool wants_time() const { return time || !machine.empty() || !trace.empty(); }
 };
 
 /// One tensor argument, on the host and on the card.
@@ -294,6 +299,8 @@ struct Outcome {
   double best_ms = 0;
   exec::RunCounts counts;
   std::vector<LoadedProgramRef> programs;  // one per bundle
+  std::vector<TimedProgram> timed;         // the same, if anyone asks for the time
+  CardModel card;                          // they are timed on
 
   /// The operations that were counted, in the order of `counts`.
   std::vector<const program::ProgramOp*> counted() const {
@@ -328,6 +335,44 @@ Json outcome_json(const std::vector<Argument>& arguments, const Outcome& outcome
           {"outputs", outputs},
           {"ops", ops},
           {"total", counts_json(outcome.counts.total())}};
+}
+
+/// Extents of this launch as each program has them, in signature order; addresses do not matter to the time.
+Result<std::vector<exec::LaunchValues>> launch_values(const JobPlan& plan, const Options& options) {
+  SPYRE_ASSIGN_OR_RETURN(const auto extents, extents_of(plan, options));
+  std::vector<exec::LaunchValues> values;
+  std::optional<exec::LaunchValues> next;
+  for (const JobStep& step : plan.steps()) {
+    if (const auto* host = std::get_if<HostCompute>(&step.what); host != nullptr && host->parameters) {
+      next.emplace();
+      for (const ParameterSource& source : *host->parameters) {
+        next->parameters.push_back(source.is_address() ? 0 : extents.at(source.symbol));
+      }
+    } else if (std::holds_alternative<Compute>(step.what)) {
+      values.push_back(std::exchange(next, std::nullopt).value_or(exec::LaunchValues()));
+    }
+  }
+  return values;
+}
+
+/// Times the programs of the run, and writes the trace.
+Status add_times(const JobPlan& plan, const Options& options, Outcome& outcome) {
+  SPYRE_ASSIGN_OR_RETURN(const std::vector<exec::LaunchValues> values, launch_values(plan, options));
+  for (size_t i = 0; i < outcome.programs.size(); ++i) {
+    const program::DeviceProgram& program = outcome.programs[i]->program();
+    const exec::LaunchValues launch =
+        values.at(i).parameters.empty() ? timing::largest_extents(program) : values[i];
+    const auto detail = options.trace.empty() ? timing::Detail::kExecutes : timing::Detail::kCores;
+    SPYRE_ASSIGN_OR_RETURN(timing::Timeline timeline, timing::simulate(program, launch, outcome.card.machine,
+                                                                       outcome.card.rates, detail));
+    outcome.timed.push_back({&program, std::move(timeline)});
+  }
+  if (options.trace.empty()) return Status();
+  if (outcome.timed.size() != 1) {
+    return usage(fmt::format("--trace: found a kernel of {} bundles, allowed: one", outcome.timed.size()));
+  }
+  return write_text(options.trace,
+                    timing::chrome_trace(outcome.timed.front().timeline, *outcome.timed.front().program));
 }
 
 void print_counts(const Outcome& outcome) {
@@ -395,6 +440,8 @@ Result<std::vector<Argument>> set_up(Card& card, const JobPlan& plan, const Bund
 }
 
 int run(const Options& options) {
+  const Result<CardModel> model = card_model_of(options.machine);
+  if (!model.ok()) return report(model.error(), kBadUsage);
   const auto bundle = open_bundle(options.bundle);
   if (!bundle.ok()) {
     return report(bundle.error(), kBadArtifact);
@@ -438,6 +485,11 @@ int run(const Options& options) {
   }
   outcome.counts = plan.value()->last_run_counts();
   outcome.programs = plan.value()->last_programs();
+  if (options.wants_time()) {
+    outcome.card = model.value();
+    const Status timed = add_times(*plan.value(), options, outcome);
+    if (!timed.ok()) return report(timed.error(), kBadUsage);
+  }
   for (Argument& argument : arguments.value()) {
     if (const Status fetched = argument.is_output() ? fetch(*card.value(), argument) : Status();
         !fetched.ok()) {
@@ -450,7 +502,9 @@ int run(const Options& options) {
     return report(saved.error(), kBadUsage);
   }
   if (options.json) {
-    fmt::print("{}\n", outcome_json(arguments.value(), outcome, options).dump(2));
+    Json json = outcome_json(arguments.value(), outcome, options);
+    if (options.wants_time()) json["time"] = time_json(outcome.timed, outcome.card);
+    fmt::print("{}\n", json.dump(2));
     return kDone;
   }
   fmt::print("{}: {} runs, best {:.3f} ms\n", bundle.value().launch.kernel_name, options.repeat,
@@ -458,6 +512,7 @@ int run(const Options& options) {
   if (!options.no_counters) {
     print_counts(outcome);
   }
+  if (options.wants_time()) fmt::print("{}", time_text(time_json(outcome.timed, outcome.card)));
   return kDone;
 }
 
@@ -490,6 +545,12 @@ int main(int argc, char** argv) {
   app.add_flag("--check", options.check,
                "Look at the launch before it runs, as a sanitizer would; a problem is a fault");
   app.add_flag("--no-counters", options.no_counters, "Do not count bytes and operations");
+  app.add_flag("--time", options.time,
+               "Say how long the card and the host would take, and what bounds each execute");
+  app.add_option("--machine", options.machine,
+                 "JSON file with the machine to time on (spyre/cost/card_model.h); implies --time")
+      ->check(CLI::ExistingFile);
+  app.add_option("--trace", options.trace, "Write what every core does when, for Perfetto; implies --time");
   app.add_flag("--json", options.json, "Print JSON");
   try {
     app.parse(argc, argv);

@@ -10,8 +10,4 @@ Nanos kernel_time(const BundleWork& work, const Rates& rates) {
   return work.compute + memory - std::min(work.compute, memory) * rates.overlap + work.relayout;
 }
 
-Nanos launch_time(const BundleWork& work, const Rates& rates) {
-  return Nanos{rates.launch} + kernel_time(work, rates);
-}
-
 }  // namespace spyre

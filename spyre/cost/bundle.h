@@ -22,7 +22,4 @@ struct BundleWork {
 ///     kernel  = compute + memory' - overlap * min(compute, memory') + relayout
 Nanos kernel_time(const BundleWork& work, const Rates& rates);
 
-/// What the host sees: the fixed part of a launch, then the kernel. Two clocks; reports show both.
-Nanos launch_time(const BundleWork& work, const Rates& rates);
-
 }  // namespace spyre

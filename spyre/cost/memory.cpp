@@ -56,8 +56,14 @@ double core_share(int cores, const Rates& rates) {
   return rates.reduction_share[below] * (1 - part) + rates.reduction_share[below + 1] * part;
 }
 
+double core_rate(int cores, const Rates& rates) {
+  return std::max(rates.slice_alone, rates.hbm_one_way * core_share(cores, rates) / cores);
+}
+
 double lone_reduction_rate(int64_t rows, int cores, const Rates& rates) {
-  return std::min(rates.hbm_one_way, 114 + 61 * std::exp(-double(rows) / 3700)) * core_share(cores, rates);
+  const double fitted_memory = fitted_rates().hbm_one_way;
+  const double fitted = std::min(fitted_memory, 114 + 61 * std::exp(-double(rows) / 3700));
+  return fitted * rates.hbm_one_way / fitted_memory * core_share(cores, rates);
 }
 
 double concat_partition_rate(int64_t rows, int64_t cols) {

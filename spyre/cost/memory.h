@@ -26,6 +26,9 @@ double lone_reduction_rate(int64_t rows, int cores, const Rates& rates);
 /// Part of the off-chip bandwidth that so many cores reach: the table of rates.h, interpolated over log2.
 double core_share(int cores, const Rates& rates);
 
+/// What one of so many cores gets of slices that it has to itself.
+double core_rate(int cores, const Rates& rates);
+
 /// Fitted rates of access patterns over a [rows, cols] fp16 tensor, bytes per ns (docs/reference/timing.md#access-patterns).
 double concat_partition_rate(int64_t rows, int64_t cols);
 double concat_row_rate(int64_t cols);

@@ -12,19 +12,29 @@ const Rates& fitted_rates() {
       .stick_swap = 116,       // Access patterns
       .outer_reduction = 113,  // Access patterns
       .reduction_share = {0.11, 0.22, 0.43, 0.54, 0.54, 1},  // Reductions
-      .mac_peak = 1536,                                      // docs/reference/machine.md#rates
-      .mac_sustained = 1140,                                 // Constants: 74 % of the peak
-      .mac_batched = 160,                                    // Constants
-      .mac_projection_few = 705,                             // Constants
-      .mac_projection_many = 470,                            // Constants
-      .ring = 192,                                           // docs/reference/machine.md#rates, inferred
-      .relayout_row = -1.14,                                 // Relayout, within 25 %
-      .relayout_row_log = 3.92,                              // Relayout
-      .relayout_bytes = 547,                                 // Relayout
-      .replicated_per_core = 2.2,                            // Constants, inferred
-      .lx = 192,                                             // one stick a cycle, as the ring; inferred
-      .launch = 20'000,                                      // Launches: order of magnitude
-      .overlap = 1,  // Bundles: in reports; the joint planner uses 0.46
+      .slice_alone = 5.435,         // docs/timing.md#decode-matmuls: fitted to the measured sweep
+      .slice_shared = 59.05,        // docs/timing.md#decode-matmuls
+      .slice_one_corelet = 0.709,   // docs/timing.md#decode-matmuls
+      .slice_few_rows = 0.134,      // docs/timing.md#decode-matmuls
+      .weight_columns_cut = 147.4,  // docs/timing.md#decode-matmuls
+      .weight_columns_whole = 127,  // docs/timing.md#decode-matmuls
+      .weight_few_rows = 0.049,     // docs/timing.md#decode-matmuls
+      .mac_peak = 1536,             // docs/reference/machine.md#rates
+      .mac_sustained = 1140,        // Constants: 74 % of the peak
+      .mac_batched = 160,           // Constants
+      .mac_projection_few = 705,    // Constants
+      .mac_projection_many = 470,   // Constants
+      .ring = 192,                  // docs/reference/machine.md#rates, inferred
+      .relayout_row = -1.14,        // Relayout, within 25 %
+      .relayout_row_log = 3.92,     // Relayout
+      .relayout_bytes = 547,        // Relayout
+      .replicated_per_core = 2.2,   // Constants, inferred
+      .vector = 96,                 // 64 lanes (another model of the card, inferred) at 1.5 GHz
+      .lx = 192,                    // one stick a cycle, as the ring; inferred
+      .launch = 21'400,             // Launches: fitted
+      .launch_operand = 880,        // Launches: fitted
+      .launch_cores = 9'000,        // Launches: fitted
+      .overlap = 1,                 // Bundles: in reports; the joint planner uses 0.46
   };
   return kFitted;
 }
@@ -38,6 +48,13 @@ const Rates& toy_rates() {
       .stick_swap = 1,
       .outer_reduction = 1,
       .reduction_share = {1, 1, 1, 1, 1, 1},
+      .slice_alone = 1,
+      .slice_shared = 1,
+      .slice_one_corelet = 1,
+      .slice_few_rows = 0,
+      .weight_columns_cut = 1,
+      .weight_columns_whole = 1,
+      .weight_few_rows = 0,
       .mac_peak = 1,
       .mac_sustained = 1,
       .mac_batched = 1,
@@ -48,8 +65,11 @@ const Rates& toy_rates() {
       .relayout_row_log = 1,
       .relayout_bytes = 1,
       .replicated_per_core = 1,
+      .vector = 1,
       .lx = 1,
       .launch = 10,
+      .launch_operand = 0,
+      .launch_cores = 0,
       .overlap = 1,
   };
   return kToy;

@@ -28,6 +28,15 @@ struct Rates {
   double outer_reduction;  ///< reduction over the outer dimension
   std::array<double, 6> reduction_share;  ///< of the bandwidth, for a lone reduction on 1, 2, 4 .. 32 cores
 
+  // Slices of operands on their way from off-chip memory to the cores.
+  double slice_alone;           ///< of one core
+  double slice_shared;          ///< read by several cores together, with 8 rows or more on each
+  double slice_one_corelet;     ///< part of that where cores combine sums, on one corelet each
+  double slice_few_rows;        ///< exponent of (rows of a core / 8), below 8 rows
+  double weight_columns_cut;    ///< all slices of a decode weight together, where its columns are cut
+  double weight_columns_whole;  ///< the same where they are not
+  double weight_few_rows;       ///< exponent, as above
+
   // Matrix arithmetic, multiply-accumulates per ns and core.
   double mac_peak;       ///< both corelets busy every cycle
   double mac_sustained;  ///< fitted from device runs
@@ -43,11 +52,14 @@ struct Rates {
   double replicated_per_core;  ///< one core's share when each core loads its own copy of an operand
 
   // Inside a core.
-  double lx;  ///< one operand of a vector operation, in or out of LX
+  double vector;  ///< elements per ns of a core's vector arrays
+  double lx;      ///< one operand of a vector operation, in or out of LX
 
   // Around a kernel.
-  double launch;   ///< host time per bundle launch, ns; not part of kernel time
-  double overlap;  ///< of compute and memory: 1 means the longer one counts, 0 that both do
+  double launch;          ///< host time per bundle launch, ns; not part of kernel time
+  double launch_operand;  ///< more for each operand of an execute in off-chip memory
+  double launch_cores;    ///< more when there are several cores to set up
+  double overlap;         ///< of compute and memory: 1 means the longer one counts, 0 that both do
 };
 
 /// The card, as fitted by upstream from device runs.

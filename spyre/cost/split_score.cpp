@@ -4,8 +4,6 @@
 #include <bit>
 #include <cmath>
 
-#include "spyre/cost/ring.h"
-
 namespace spyre {
 namespace {
 
@@ -20,8 +18,7 @@ double peak_fill(double rows) {
 }
 
 double compute_us(const MatmulShape& shape, const MatmulSplit& split, double rows, const Rates& rates) {
-  const double one_corelet = split.k > 1 ? 2 : 1;  // cores that combine partial sums use one corelet only
-  return one_corelet * peak_fill(rows) * shape.macs() / split.cores() / rates.mac_peak / 1000;
+  return one_corelet(split) * peak_fill(rows) * shape.macs() / split.cores() / rates.mac_peak / 1000;
 }
 
 double hbm_us(const MatmulShape& shape, const MatmulSplit& split, const Rates& rates) {
@@ -81,16 +78,6 @@ SplitScore score_split(const MatmulShape& shape, const MatmulSplit& split, int m
     score.batch_split = 10 * std::log2(split.b);
   }
   return score;
-}
-
-Nanos decode_matmul_time(const MatmulShape& shape, const MatmulSplit& split, const Rates& rates) {
-  constexpr int64_t kPartialBytes = 4;
-  const double rows = double(shape.m / split.m);
-  const Bytes partial(shape.m * shape.n / (split.m * split.n) * kPartialBytes);
-  const Nanos compute = {compute_us(shape, split, rows, rates) * 1000};
-  const Nanos memory = {hbm_us(shape, split, rates) * 1000};
-  return compute + memory - std::min(compute, memory) * rates.overlap +
-         ring_chain_time(partial, split.k, 1, rates);
 }
 
 }  // namespace spyre

@@ -36,9 +36,4 @@ bool is_decode(const MatmulShape& shape);
 ///     cores 16, m 1, k 1:   16 slices at 5.4       ->  86.4
 double weight_delivery_rate(const MatmulSplit& split);
 
-/// Kernel time of a decode matmul: the weight's delivery and the arithmetic overlap, the partial sums of a
-/// K split then travel the ring in k - 1 steps of 4-byte values. Against the measured sweep this form is
-/// about 10 % off (root mean square); the score above, which adds all three, is 41 % off.
-Nanos decode_matmul_time(const MatmulShape& shape, const MatmulSplit& split, const Rates& rates);
-
 }  // namespace spyre

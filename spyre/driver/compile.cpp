@@ -307,7 +307,7 @@ Result<CompiledGraph> compile(Graph captured, const CompileOptions& options, Pas
   compiled.arguments = arguments_of(graph);
   SPYRE_TRY(log.time("write-bundle", [&]() -> Status {
     SPYRE_ASSIGN_OR_RETURN(compiled.kernel, lower_to_kernel(graph));
-    Result<Bundle> bundle = write_bundle(compiled.kernel, {.parts = parts});
+    Result<Bundle> bundle = write_bundle(compiled.kernel, {.machine = options.machine, .parts = parts});
     if (!bundle.ok()) return with_node(bundle.error(), graph, written);
     compiled.bundle = std::move(bundle).value();
     if (parts.size() > 1) compiled.caller_pool = Bytes(compiled.kernel.pool_bytes);

@@ -25,6 +25,7 @@ struct CompileOptions {
   bool reorder = setting_default<bool>("SPYRE_LX_PLANNER_REORDER");
   int64_t bundle_ops = setting_default<int64_t>("SPYRE_BUNDLE_OPS");
   lx::PlannerOptions scratchpad;
+  Machine machine = spyre_card();  ///< that the artifact is for: how much LX there is
 
   /// The options that these settings ask for. Refused: values of the environment that are out of range.
   static Result<CompileOptions> from_settings(const SettingValues& settings);

@@ -17,8 +17,6 @@ namespace {
 
 constexpr double kOverlap = 0.46;     // docs/reference/timing.md#bundles: the joint planner's fraction
 constexpr int64_t kPartialBytes = 4;  // a partial sum travels as fp32
-constexpr double kOneCorelet =
-    2;  // docs/reference/machine.md#rates: cores that combine sums compute on one corelet
 
 struct MatmulRoles {
   MatmulShape shape;
@@ -52,7 +50,7 @@ MatmulRoles roles_of(const NormalOp& op) {
 Nanos matmul_compute(const NormalOp& op) {
   const MatmulRoles roles = roles_of(op);
   const MatmulTime time = matmul_time(roles.shape, roles.split, fitted_rates());
-  return time.compute * (roles.split.k > 1 ? kOneCorelet : 1) + time.split_penalty;
+  return time.compute * one_corelet(roles.split) + time.split_penalty;
 }
 
 // Cores that share a sum pass partial results along a chain on the ring, each its own part of the output.

@@ -1,5 +1,6 @@
 """spyre-bundle, spyre-inspect and spyre-run, driven as a user would."""
 
+import itertools
 import json
 import os
 import subprocess
@@ -46,6 +47,78 @@ def damage_image(directory: Path, old: bytes, new: bytes) -> None:
     content = path.read_bytes()
     assert old in content
     path.write_bytes(content.replace(old, new))
+
+
+class TestTime:
+    def test_both_clocks_and_what_bounds_each_execute(self, bundle):
+        said = json.loads(tool("spyre-run", bundle("softmax"), "--time", "--json").stdout)
+        time = said["time"]
+        assert [e["op"] for e in time["executes"]] == ["max", "sub", "exp", "sum", "realdiv"]
+        assert time["executes"][0]["begin_us"] == 0 and time["executes"][-1]["end_us"] == time["kernel_us"]
+        assert all(a["end_us"] == b["begin_us"] for a, b in itertools.pairwise(time["executes"]))
+        # The text of the same run, without what it computes with.
+        text = tool("spyre-run", directory := bundle("softmax"), "--time", "--no-counters").stdout
+        assert "time on spyre" in text and f"kernel {time['kernel_us']:>10.2f} us" in text and "bound by" in text
+        assert "time" not in json.loads(tool("spyre-run", directory, "--json").stdout)
+
+    def test_bytes_are_those_of_the_counters(self, bundle):
+        said = json.loads(tool("spyre-run", bundle("abs"), "--time", "--json").stdout)
+        assert said["time"]["read"] == said["total"]["hbm_read"]
+        assert said["time"]["written"] == said["total"]["hbm_written"]
+
+    def test_a_shorter_extent_takes_less_time(self, bundle):
+        directory = bundle("dynamic")
+        times = [
+            json.loads(tool("spyre-run", directory, *extent, "--time", "--json").stdout)["time"]["kernel_us"]
+            for extent in ((), ("-e", "s0=8"))
+        ]
+        assert times[1] < times[0]
+
+    def test_another_machine(self, bundle, tmp_path):
+        directory = bundle("abs")
+        machines = ROOT / "examples" / "machines"
+        time = {
+            name: json.loads(tool("spyre-run", directory, "--json", *flags).stdout)["time"]
+            for name, flags in {
+                "spyre": ("--time",),
+                "twice": ("--machine", machines / "twice_the_memory.json"),
+                "64": ("--machine", machines / "64_cores.json"),
+            }.items()
+        }
+        assert time["twice"]["machine"] == "twice the memory bandwidth"
+        assert time["twice"]["kernel_us"] == pytest.approx(time["spyre"]["kernel_us"] / 2)
+        assert time["64"]["kernel_us"] == time["spyre"]["kernel_us"]
+        (tmp_path / "bad.json").write_text('{"times": {"memory": -1}}')
+        refused = tool("spyre-run", directory, "--machine", tmp_path / "bad.json", code=1).stderr
+        assert "bad.json: times: memory: found -1, allowed: a number above 0" in refused
+        (tmp_path / "one.json").write_text('{"machine": {"cores": 1}}')
+        assert (
+            "found core 1, allowed: 0 to 0"
+            in tool("spyre-run", directory, "--machine", tmp_path / "one.json", code=1).stderr
+        )
+
+    def test_a_trace_for_perfetto(self, bundle, tmp_path):
+        tool("spyre-run", bundle("softmax"), "--trace", tmp_path / "trace.json")
+        events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+        slices = [e for e in events if e["ph"] == "X"]
+        assert {e["name"] for e in slices if e["pid"] == 1} >= {"load", "vector", "store"}
+        assert len([e for e in slices if e["pid"] == 0]) == 5
+        assert {e["name"] for e in events if e["ph"] == "C"} >= {"off-chip GB/s"}
+
+    def test_a_plan_is_timed_before_anything_runs(self):
+        graph = ROOT / "tests" / "corpus" / "graphs" / "softmax.ir"
+        plain = tool("spyre-plan", graph, "--time").stdout
+        assert "time on spyre" in plain and "bound by" in plain
+        plan = json.loads(tool("spyre-plan", graph, "--time", "--json").stdout)
+        assert plan["time"]["kernel_us"] > 0 and plan["time"]["launch_us"] > 20
+
+    def test_a_plan_for_more_lx_has_more(self):
+        graph = ROOT / "tests" / "corpus" / "layers" / "gated_mlp.ir"
+        capacities = [
+            json.loads(tool("spyre-plan", graph, "--json", *flags).stdout)["capacity"]
+            for flags in ((), ("--machine", ROOT / "examples" / "machines" / "twice_the_lx.json"))
+        ]
+        assert capacities[1] - capacities[0] == 2 << 20
 
 
 class TestRun:

@@ -66,11 +66,18 @@ int64_t ring_distance(const BoundOp& bound, int from, int to, const Machine& mac
   return std::min(apart, machine.cores - apart);
 }
 
-void count_ring(const BoundOp& bound, int from, int to, int64_t bytes, const Machine& machine,
-                OpCounts& counts) {
-  counts.cores[from].ring_bytes += bytes;
-  counts.cores[from].ring_byte_hops += bytes * ring_distance(bound, from, to, machine);
-}
+/// The ring of one execute.
+struct Ring {
+  const Machine& machine;
+  std::vector<RingMessage>* messages;  // may be null
+
+  void count(const BoundOp& bound, const RingMessage& message, OpCounts& counts) const {
+    CoreCounts& sender = counts.cores[message.from];
+    sender.ring_bytes += message.bytes;
+    sender.ring_byte_hops += message.bytes * ring_distance(bound, message.from, message.to, machine);
+    if (messages != nullptr) messages->push_back(message);
+  }
+};
 
 /// Values of the result that one group makes, one per reduced stick.
 int64_t result_values(const BoundOp& bound, int core) {
@@ -83,17 +90,18 @@ int64_t result_values(const BoundOp& bound, int core) {
   return values;
 }
 
-void count_groups(const BoundOp& bound, const Machine& machine, OpCounts& counts) {
+void count_groups(const BoundOp& bound, const Ring& ring, OpCounts& counts) {
   for (const std::vector<int>& group : bound.groups) {
     const int64_t partial = result_values(bound, group.front()) * kPartialBytes;
-    for (size_t i = 0; i + 1 < group.size(); ++i) {
-      count_ring(bound, group[i], group[i + 1], partial, machine, counts);
+    const int steps = static_cast<int>(group.size()) - 1;
+    for (int i = 0; i < steps; ++i) {
+      ring.count(bound, {group[i], group[i + 1], partial, i}, counts);
     }
     for (const int core : writers(bound, group)) {
       count_write(bound, bound.op->output, core, counts);
       if (core != group.back()) {
         const int64_t bytes = sticks_of(bound, bound.op->output, core) * kStickBytes.count();
-        count_ring(bound, group.back(), core, bytes, machine, counts);
+        ring.count(bound, {group.back(), core, bytes, steps}, counts);
       }
     }
   }
@@ -122,7 +130,7 @@ void count_work(const BoundOp& bound, OpCounts& counts) {
 
 /// Bytes a core receives of a relayout's tensor, by source. Boxes intersect, so this needs no walk over
 /// elements.
-void count_shuffle(const BoundOp& bound, const Machine& machine, OpCounts& counts) {
+void count_shuffle(const BoundOp& bound, const Ring& ring, OpCounts& counts) {
   const int source = bound.op->inputs[0], target = bound.op->output;
   const Tensor& out = bound.tensors[target];
   const auto cores = static_cast<int>(bound.op->cores.size());
@@ -159,7 +167,7 @@ void count_shuffle(const BoundOp& bound, const Machine& machine, OpCounts& count
       }
       counts.tensors[source][from].lx_read += bytes;
       if (from != core) {
-        count_ring(bound, from, core, bytes, machine, counts);
+        ring.count(bound, {from, core, bytes}, counts);
       }
     });
     int64_t points = 1;
@@ -231,21 +239,22 @@ CoreCounts RunCounts::total() const {
   return sum;
 }
 
-OpCounts count_execute(const BoundOp& bound, const Machine& machine) {
+OpCounts count_execute(const BoundOp& bound, const Machine& machine, std::vector<RingMessage>* messages) {
   const size_t cores = bound.op->cores.size();
+  const Ring ring = {machine, messages};
   OpCounts counts;
   counts.executes = 1;
   counts.tensors.assign(bound.tensors.size(), std::vector<Traffic>(cores));
   counts.cores.resize(cores);
   if (bound.op->info->family == OpFamily::kShuffle) {
-    count_shuffle(bound, machine, counts);
+    count_shuffle(bound, ring, counts);
   } else {
     for (int t = 0; t < static_cast<int>(bound.tensors.size()); ++t) {
       for (int c = 0; c < static_cast<int>(cores) && t != bound.op->output; ++c) {
         count_read(bound, t, c, counts);
       }
     }
-    count_groups(bound, machine, counts);
+    count_groups(bound, ring, counts);
     count_work(bound, counts);
   }
   for (size_t c = 0; c < cores; ++c) {

@@ -77,7 +77,15 @@ struct RunCounts {
   friend bool operator==(const RunCounts&, const RunCounts&) = default;
 };
 
-/// Counts of one execute. `machine` gives the size of the ring.
-OpCounts count_execute(const BoundOp& bound, const Machine& machine);
+/// What one core sends another. Messages of one step go at the same time, those of a later step after them.
+struct RingMessage {
+  int from = 0, to = 0;  ///< core positions
+  int64_t bytes = 0;
+  int step = 0;
+};
+
+/// Counts of one execute. `machine` gives the size of the ring. `messages`: where to add what the cores send.
+OpCounts count_execute(const BoundOp& bound, const Machine& machine,
+                       std::vector<RingMessage>* messages = nullptr);
 
 }  // namespace spyre::exec
