@@ -108,7 +108,9 @@ class SpyreScheduling(BaseScheduling):
         numbers = {n: f"launch_scalar({source}, {dtype}, '{device}')" for n, (source, dtype) in region.scalars.items()}
         inputs, outputs = ", ".join(numbers.get(n, n) for n in kernel.inputs), ", ".join(kernel.outputs)
         sizes = ", ".join(map(capture.wrapper_text, region.open_sizes.values()))
-        wrapper.writeline(f"{name}.run([{inputs}], [{outputs}]" + (f", [{sizes}])" if sizes else ")"))
+        modules = capture.modules_of(nodes)
+        arguments = f"[{inputs}], [{outputs}]" + (f", [{sizes}]" if sizes else "")
+        wrapper.writeline(f"{name}.run({arguments}" + (f", modules={modules!r})" if modules else ")"))
         self.free_buffers_in_scheduler()
 
     def _compile(self, nodes: Sequence[SchedulerNode], wrapper):
