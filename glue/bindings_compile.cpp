@@ -8,6 +8,7 @@
 #include "glue/bindings.h"
 #include "glue/compiled_kernel.h"
 #include "glue/error.h"
+#include "glue/kernel_facts.h"
 #include "glue/precompiled.h"
 #include "spyre/base/json.h"
 #include "spyre/base/log.h"
@@ -92,8 +93,9 @@ ArgumentBounds bounds_of(const CompiledKernel& kernel) {
 }
 
 void run(CompiledKernel& kernel, const std::vector<at::Tensor>& inputs,
-         const std::vector<at::Tensor>& outputs) {
+         const std::vector<at::Tensor>& outputs, const std::shared_ptr<CallFacts>& facts) {
   const py::gil_scoped_release release;
+  const LaunchFacts known(facts);
   kernel.run_fitted(inputs, outputs);
 }
 
@@ -169,6 +171,9 @@ void bind_compile(py::module& module) {
       .def_readonly("reorder", &CompileOptions::reorder)
       .def_readonly("bundle_ops", &CompileOptions::bundle_ops)
       .def_property_readonly("solver", [](const CompileOptions& o) { return o.scratchpad.solver; });
+  py::class_<CallFacts, std::shared_ptr<CallFacts>>(module, "CallFacts", "What profiles say about a launch.")
+      .def(py::init<std::string, std::string, std::string>(), py::arg("text"), py::arg("modules"),
+           py::arg("artifact"));
   py::class_<CompiledKernel, KernelRef>(module, "CompiledKernel", "A graph compiled for the card.")
       .def_property_readonly("inputs", [](const CompiledKernel& k) { return k.input_names(); })
       .def_property_readonly("outputs", [](const CompiledKernel& k) { return k.output_names(); })
@@ -199,7 +204,8 @@ void bind_compile(py::module& module) {
           "output_layout",
           [](const CompiledKernel& k, const std::string& name) { return k.argument(name).layout; },
           py::arg("name"), "The device layout of an argument.")
-      .def("run", &run, py::arg("inputs"), py::arg("outputs"), "Queues one run on the current stream.")
+      .def("run", &run, py::arg("inputs"), py::arg("outputs"), py::arg("facts") = nullptr,
+           "Queues one run on the current stream; facts are for profiles.")
       .def(
           "plan", [](CompiledKernel& k, c10::DeviceIndex device) { return k.plan(device); },
           py::arg("device") = 0, py::call_guard<py::gil_scoped_release>())

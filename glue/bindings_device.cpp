@@ -231,6 +231,12 @@ void bind_device(py::module& module) {
         return exchange_stream(unpack_stream(id, device)).id();
       },
       py::arg("id"), py::arg("index"));
+  module.def("_device_time_ms", [](int64_t id, c10::DeviceIndex device) {
+    const StreamRef stream = stream_of(unpack_stream(id, device));
+    TORCH_CHECK(stream->clock().runs(),
+                "the simulated clock does not run\n  try  the setting SPYRE_DEVICE_TIME=1");
+    return stream->device_time().us() / 1000;
+  });
   module.def("_stream_priority", [](int64_t id, c10::DeviceIndex device) {
     return stream_of(unpack_stream(id, device))->priority();
   });

@@ -42,6 +42,20 @@ void bind_errors(py::module& module) {
       "those are computed from that would have to be fixed.");
   internal_error =
       new_exception(module, "InternalError", "A rule of our own is broken: a bug, never a refusal.");
+  module.def(
+      "_set_fault_hook",
+      [](const py::object& hook) {
+        // Kept for the life of the process: a fault may come when the interpreter is about to end.
+        auto* const kept = new py::object(hook);
+        set_fault_hook([kept](const std::string& message) {
+          if (Py_IsInitialized() == 0) {
+            return;
+          }
+          const py::gil_scoped_acquire gil;
+          (*kept)(message);
+        });
+      },
+      py::arg("hook"), "Is called with the message of every fault of a device, before that is raised.");
   py::register_exception_translator([](std::exception_ptr raised) {
     try {
       if (raised) {

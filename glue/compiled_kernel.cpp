@@ -7,6 +7,7 @@
 #include "glue/device_state.h"
 #include "glue/dtype.h"
 #include "glue/error.h"
+#include "glue/kernel_facts.h"
 #include "glue/kernels.h"
 #include "glue/storage.h"
 #include "glue/tensor_access.h"
@@ -98,22 +99,24 @@ at::Tensor fitted(const at::Tensor& tensor, const KernelArgument& argument) {
 }  // namespace
 
 CompiledKernel::CompiledKernel(CompiledGraph compiled)
-    : compiled_(std::move(compiled)), artifact_(artifact_of(*compiled_)) {
+    : compiled_(std::move(compiled)),
+      artifact_(std::make_shared<const KernelArtifact>(artifact_of(*compiled_))) {
   name_arguments();
 }
 
-CompiledKernel::CompiledKernel(KernelArtifact read) : artifact_(std::move(read)) {
+CompiledKernel::CompiledKernel(KernelArtifact read)
+    : artifact_(std::make_shared<const KernelArtifact>(std::move(read))) {
   name_arguments();
 }
 
 const CompiledGraph& CompiledKernel::compiled() const {
-  TORCH_CHECK(compiled_, "kernel '", artifact_.name,
+  TORCH_CHECK(compiled_, "kernel '", artifact_->name,
               "' was read back from its artifact, which does not say what the compiler decided on the way");
   return *compiled_;
 }
 
 void CompiledKernel::name_arguments() {
-  for (const KernelArgument& argument : artifact_.arguments) {
+  for (const KernelArgument& argument : artifact_->arguments) {
     if (argument.role == KernelArgument::Role::kInput) {
       input_names_.push_back(argument.name);
     }
@@ -124,12 +127,12 @@ void CompiledKernel::name_arguments() {
 }
 
 const KernelArgument& CompiledKernel::argument(const std::string& name) const {
-  for (const KernelArgument& argument : artifact_.arguments) {
+  for (const KernelArgument& argument : artifact_->arguments) {
     if (argument.name == name) {
       return argument;
     }
   }
-  TORCH_CHECK_INDEX(false, "kernel '", artifact_.name, "' has no argument '", name, "'");
+  TORCH_CHECK_INDEX(false, "kernel '", artifact_->name, "' has no argument '", name, "'");
 }
 
 std::shared_ptr<const CompiledKernel::OnCard> CompiledKernel::on_card(c10::DeviceIndex device) {
@@ -139,12 +142,13 @@ std::shared_ptr<const CompiledKernel::OnCard> CompiledKernel::on_card(c10::Devic
     return found->second;
   }
   OnCard made;
-  made.plan =
-      unwrap(prepare_kernel(card(device), code_files(artifact_.bundle),
-                            {.stream = stream_of(current_stream(device)), .kernel_name = artifact_.name}));
-  if (artifact_.caller_pool > Bytes(0)) {
+  made.plan = unwrap(prepare_kernel(card(device), code_files(artifact_->bundle),
+                                    {.stream = stream_of(current_stream(device)),
+                                     .kernel_name = artifact_->name,
+                                     .facts = std::make_shared<ArtifactFacts>(artifact_)}));
+  if (artifact_->caller_pool > Bytes(0)) {
     made.pool = unwrap(card(device).allocate(
-        artifact_.caller_pool, {.kind = MemoryKind::kProgram, .description = "pool of " + artifact_.name}));
+        artifact_->caller_pool, {.kind = MemoryKind::kProgram, .description = "pool of " + artifact_->name}));
   }
   return cards_[device] = std::make_shared<const OnCard>(std::move(made));
 }
@@ -155,14 +159,14 @@ JobPlanRef CompiledKernel::plan(c10::DeviceIndex device) {
 
 void CompiledKernel::run(std::span<const at::Tensor> inputs, std::span<const at::Tensor> outputs) {
   TORCH_CHECK(inputs.size() == input_names_.size() && outputs.size() == output_names_.size(), "kernel '",
-              artifact_.name, "' takes ", input_names_.size(), " inputs and ", output_names_.size(),
+              artifact_->name, "' takes ", input_names_.size(), " inputs and ", output_names_.size(),
               " outputs, found ", inputs.size(), " and ", outputs.size());
   std::vector<LaunchTensor> tensors;
   size_t position = 0;
   c10::DeviceIndex device = current_device();
   for (const auto& group : {inputs, outputs}) {
     for (const at::Tensor& tensor : group) {
-      require_layout(tensor, artifact_.arguments[position++]);
+      require_layout(tensor, artifact_->arguments[position++]);
       device = tensor.device().index();
       tensors.push_back(launch_tensor(tensor));
     }
@@ -177,11 +181,11 @@ void CompiledKernel::run(std::span<const at::Tensor> inputs, std::span<const at:
 void CompiledKernel::run_fitted(std::span<const at::Tensor> inputs, std::span<const at::Tensor> outputs) {
   std::vector<at::Tensor> used;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    used.push_back(i < input_names_.size() ? fitted(inputs[i], artifact_.arguments[i]) : inputs[i]);
+    used.push_back(i < input_names_.size() ? fitted(inputs[i], artifact_->arguments[i]) : inputs[i]);
   }
-  for (size_t i = 0; i < inputs.size() + outputs.size() && i < artifact_.arguments.size(); ++i) {
+  for (size_t i = 0; i < inputs.size() + outputs.size() && i < artifact_->arguments.size(); ++i) {
     const at::Tensor& tensor = i < inputs.size() ? inputs[i] : outputs[i - inputs.size()];
-    const KernelArgument& argument = artifact_.arguments[i];
+    const KernelArgument& argument = artifact_->arguments[i];
     TORCH_CHECK(!argument.is_open() || fits(tensor.sizes(), argument), "kernel argument '", argument.name,
                 "' has sizes ", tensor.sizes(), ", the program takes at most ",
                 c10::IntArrayRef(argument.most));
@@ -189,7 +193,7 @@ void CompiledKernel::run_fitted(std::span<const at::Tensor> inputs, std::span<co
   run(used, outputs);
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!used[i].is_same(inputs[i]) &&
-        std::ranges::find(artifact_.written_inputs, input_names_[i]) != artifact_.written_inputs.end()) {
+        std::ranges::find(artifact_->written_inputs, input_names_[i]) != artifact_->written_inputs.end()) {
       inputs[i].copy_(as_strided(used[i], inputs[i].sizes(), used[i].strides(), std::nullopt));
     }
   }

@@ -26,14 +26,14 @@ class CompiledKernel {
   /// What the compiler found out on the way, without the bundle. Refused for a kernel that was read back.
   const CompiledGraph& compiled() const;
   bool was_read() const { return !compiled_; }
-  const Bundle& bundle() const { return artifact_.bundle; }
+  const Bundle& bundle() const { return artifact_->bundle; }
   /// Names of the tensors `run` takes, in order.
   const std::vector<std::string>& input_names() const { return input_names_; }
   const std::vector<std::string>& output_names() const { return output_names_; }
   const KernelArgument& argument(const std::string& name) const;
 
   /// Inputs that the kernel also writes.
-  const std::vector<std::string>& written_inputs() const { return artifact_.written_inputs; }
+  const std::vector<std::string>& written_inputs() const { return artifact_->written_inputs; }
 
   /// Queues one run. Every tensor must have the layout the kernel was compiled for; refused otherwise.
   void run(std::span<const at::Tensor> inputs, std::span<const at::Tensor> outputs);
@@ -55,7 +55,7 @@ class CompiledKernel {
   void name_arguments();
 
   std::optional<CompiledGraph> compiled_;  // none: read back
-  KernelArtifact artifact_;
+  std::shared_ptr<const KernelArtifact> artifact_;
   std::vector<std::string> input_names_, output_names_;
   std::mutex mutex_;
   std::map<c10::DeviceIndex, std::shared_ptr<const OnCard>> cards_;

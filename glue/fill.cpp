@@ -34,7 +34,7 @@ at::Tensor& fill_scalar(at::Tensor& self, const at::Scalar& value) {
   const TensorAccess to = access(self);
   const uint64_t bits = encode(value, to.type, to.layout.device_dtype);
   check(transfer(
-      stream_of(current_stream(to.device)), to.bytes(), TransferDirection::kToDevice,
+      stream_of(current_stream(to.device)), to.bytes(), TransferDirection::kFill,
       [to, bits](std::span<std::byte> bytes) { return fill(bytes, to.layout, to.view, bits); },
       Blocking::kYes));
   return self;

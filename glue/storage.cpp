@@ -43,6 +43,18 @@ class Contexts {
   std::unordered_map<const void*, StorageContext*> by_token_;
 };
 
+/// Tells a profiler that listens to memory; `change` is negative for what was freed.
+void report_memory(const Memory& memory, int64_t change) {
+  if (!c10::memoryProfilingEnabled() || !Runtime::instance().started()) {
+    return;
+  }
+  const auto device = static_cast<c10::DeviceIndex>(memory.device_index());
+  const MemoryStats stats = card(device).allocator().stats();
+  c10::reportMemoryUsageToProfiler(const_cast<void*>(memory.token()), change,  // NOLINT: a name, not read
+                                   static_cast<size_t>(stats.allocated_bytes.current),
+                                   static_cast<size_t>(stats.reserved_bytes.current), spyre_device(device));
+}
+
 void delete_context(void* data) {
   auto* context = static_cast<StorageContext*>(data);
   if (context == nullptr) {
@@ -51,6 +63,7 @@ void delete_context(void* data) {
   // A bad fork may have inherited the lock, taken for ever; it has no use for the entry.
   if (context->memory != nullptr && !forked_after_start()) {
     Contexts::instance().remove(context->memory->token());
+    report_memory(*context->memory, -context->memory->requested().count());
   }
   delete context;
 }
@@ -135,6 +148,7 @@ c10::DataPtr allocate_bytes(c10::DeviceIndex device, Bytes size, std::string des
       card(index).allocate(size, {.description = std::move(description), .frames = allocation_frames()}));
   void* token =
       const_cast<void*>(memory->token());  // NOLINT: PyTorch wants void*; nobody may write through it
+  report_memory(*memory, memory->requested().count());
   auto* context = new StorageContext{std::move(memory), std::nullopt};
   Contexts::instance().add(token, context);
   return c10::DataPtr(token, context, &delete_context, spyre_device(index));

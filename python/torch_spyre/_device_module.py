@@ -143,6 +143,7 @@ def make() -> types.ModuleType:
         "Stream",
         "current_stream",
         "default_stream",
+        "device_time",
         "set_stream",
         "stream",
         "synchronize",

@@ -1,9 +1,12 @@
-"""Reports of failures, one JSON file each, for whoever has to find the cause later.
+"""Whether profiles show the card, and reports of failures for whoever has to find the cause later.
 
-With ``TORCH_SPYRE_FFDC=1`` a compilation or a launch that fails leaves a report; ``get_diagnostic_report`` finds the
-last one. Times on the card come from ``torch.profiler`` and ``torch.spyre.metrics()``.
+Times on the card come from ``torch.profiler`` with ``ProfilerActivity.PrivateUse1``; ``is_available`` says whether they
+do. With ``TORCH_SPYRE_FFDC=1`` a compilation or a launch that fails leaves a report, one JSON file each;
+``get_diagnostic_report`` finds the last one. A fault of the device leaves what reproduces it beside its report: the
+kernel, its plan, the shapes it was called with, and the command that runs it again.
 """
 
+import atexit
 import contextlib
 import datetime
 import json
@@ -11,6 +14,9 @@ import os
 import pathlib
 import platform
 import re
+import shlex
+import shutil
+import sys
 import tempfile
 import traceback
 
@@ -19,6 +25,8 @@ import torch
 from torch_spyre import _C
 
 _KEPT = 50
+_KERNEL = re.compile(r"kernel (\S+?)(#\d+)? on stream")
+_faults: dict[str, pathlib.Path] = {}  # reports of this process, by message: one fault is raised many times
 _NAME = re.compile(r"ffdc_(\w+)_(\d{8}T\d{6}_\d{6})_(\d+)\.json")
 
 
@@ -63,23 +71,69 @@ def _report(category: str, error: BaseException, when: datetime.datetime) -> dic
     }
 
 
+def is_available() -> bool:
+    """Whether ``torch.profiler`` shows what the cards of this process do."""
+    kineto = torch.profiler.ProfilerActivity.PrivateUse1 in torch.profiler.supported_activities()
+    return kineto and bool(_C.setting("SPYRE_DEVICE_TIME")) and _C._device_count() > 0
+
+
 def record_failure(category: str, error: BaseException, output_dir=None) -> pathlib.Path | None:
     """Writes a report if ``TORCH_SPYRE_FFDC`` is set. What goes wrong here hides nothing of the failure itself."""
     if not _C.setting("TORCH_SPYRE_FFDC"):
         return None
+    if str(error) in _faults:
+        return _faults[str(error)]
     when = datetime.datetime.now(datetime.UTC)
     directory = _directory(output_dir)
     path = directory / f"ffdc_{category}_{when:%Y%m%dT%H%M%S}_{when.microsecond:06}_{os.getpid()}.json"
     try:
         directory.mkdir(parents=True, exist_ok=True)
+        report = _report(category, error, when)
+        report["artifacts"].update(_kernel_of(str(error), path.with_suffix("")))
         unfinished = path.with_suffix(".part")
-        unfinished.write_text(json.dumps(_report(category, error, when), indent=2, default=str))
+        unfinished.write_text(json.dumps(report, indent=2, default=str))
         unfinished.rename(path)
         for old in _reports(directory)[:-_KEPT]:
             old.unlink()
+            shutil.rmtree(old.with_suffix(""), ignore_errors=True)
     except (OSError, RuntimeError):
         return None
     return path
+
+
+def _kernel_of(message: str, folder: pathlib.Path) -> dict:
+    """Copies the kernel that a fault names into a folder, with what it takes to run it again."""
+    named = _KERNEL.search(message)
+    kernels = sys.modules.get("torch_spyre._inductor.kernels")  # not loaded: nothing was compiled
+    if named is None or kernels is None:
+        return {}
+    kernel = kernels.latest(named[1])
+    if kernel is None:
+        return {"kernel": None, "kernel_missing": f"{named[1]} is no kernel of torch.compile; eager ones are not kept"}
+    shutil.copytree(kernel.folder(), folder / "kernel")
+    plan = kernel.as_compiled()
+    if getattr(plan, "planned", False):
+        (folder / "plan.json").write_text(plan.plan_facts())
+    (folder / "inputs.json").write_text(json.dumps(kernel.last_call, indent=2))
+    replay = f"spyre-run {shlex.quote(str(folder / 'kernel'))} --check"
+    (folder / "replay.sh").write_text(f"# inputs are random; -i gives them values\n{replay}\n")
+    return {"kernel": str(folder), "replay": replay}
+
+
+def capture_fault(message: str) -> None:
+    """A device is about to raise this fault, not for the first time perhaps."""
+    if message not in _faults and (path := record_failure("device_fault", RuntimeError(message))) is not None:
+        _faults[message] = path
+
+
+@atexit.register
+def _end_open_profile() -> None:
+    """A profile that is still open when the interpreter is gone crashes PyTorch, whatever the device."""
+    if torch._C._autograd._profiler_enabled():
+        torch._C._autograd._disable_profiler()
+
+
+_C._set_fault_hook(capture_fault)
 
 
 @contextlib.contextmanager

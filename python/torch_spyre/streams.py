@@ -55,7 +55,7 @@ class Event(torch.Event):
         return super().__new__(cls, device="spyre", enable_timing=enable_timing, blocking=blocking)
 
     def elapsed_time(self, end_event: "Event") -> float:
-        """Milliseconds of host time between two recorded events."""
+        """Milliseconds of simulated time between two recorded events: how long the card takes, not its emulation."""
         return _C._event_elapsed_ms(self.event_id, end_event.event_id)
 
     def __repr__(self) -> str:
@@ -78,6 +78,17 @@ def set_stream(stream: torch.Stream) -> None:
 def stream(stream: Stream) -> Stream:
     """For ``with torch.spyre.stream(s):``; the stream itself is the context."""
     return stream
+
+
+def device_time(stream: torch.Stream | None = None) -> float:
+    """When the work that a stream was given so far is done: milliseconds of simulated time since the process began.
+
+    The current stream if none is named. Differences measure the card; ``time.perf_counter()`` measures its emulation.
+    """
+    stream = current_stream() if stream is None else stream
+    if not isinstance(stream, torch.Stream):
+        raise TypeError(f"device_time takes a stream, found {type(stream).__name__}")
+    return _C._device_time_ms(stream.stream_id, stream.device_index)
 
 
 def synchronize(device=None) -> None:

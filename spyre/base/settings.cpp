@@ -141,6 +141,12 @@ const std::vector<Setting>& table() {
        .fallback = std::string(),
        .layer = "runtime",
        .meaning = "Comma-separated indices of the cards to expose; empty exposes all."},
+      {.name = "SPYRE_DEVICE_TIME",
+       .type = kBool,
+       .fallback = true,
+       .layer = "runtime",
+       .meaning = "Keep the simulated clock of each card: events measure it and profiles show it. 0: it "
+                  "stands still."},
       {.name = "SPYRE_EAGER",
        .type = kBool,
        .fallback = true,
@@ -219,6 +225,14 @@ const std::vector<Setting>& table() {
        .meaning =
            "Rules for fp16 on its way to and from the 16-bit device format. vendor: those of the card's host "
            "library, quirks included, for byte comparison with hardware (see ADR 0032)."},
+      {.name = "SPYRE_PROFILE",
+       .type = kChoice,
+       .fallback = std::string("streams"),
+       .choices = {"streams", "cores"},
+       .layer = "glue",
+       .meaning =
+           "Rows of a card in torch.profiler's traces. cores: beside its streams every core, and counters of "
+           "memory, scratchpads, ring and arithmetic."},
       {.name = "SPYRE_REQUIRE_PRECOMPILED",
        .type = kChoice,
        .fallback = std::string("0"),
@@ -258,7 +272,7 @@ const std::vector<Setting>& table() {
        .fallback = false,
        .layer = "python",
        .meaning = "A compilation or launch that fails writes a report; torch.spyre.get_diagnostic_report() "
-                  "reads it."},
+                  "reads it. A fault of a device leaves beside it what runs its kernel again."},
       {.name = "TORCH_SPYRE_NUM_HOST_COMPUTE_STREAMS",
        .type = kInt,
        .fallback = int64_t{4},

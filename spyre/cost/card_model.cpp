@@ -59,6 +59,8 @@ constexpr RateField kRates[] = {
     {"launch_operand", &Rates::launch_operand, Part::kLaunch, Follows::kAsTime},
     {"launch_cores", &Rates::launch_cores, Part::kLaunch, Follows::kAsTime},
     {"overlap", &Rates::overlap, Part::kNone, Follows::kNot},
+    {"link", &Rates::link, Part::kNone, Follows::kNot},
+    {"link_start", &Rates::link_start, Part::kNone, Follows::kNot},
 };
 
 /// What an artifact does not fix: the rest of a machine is where its memory lies.

@@ -35,6 +35,8 @@ const Rates& fitted_rates() {
       .launch_operand = 880,        // Launches: fitted
       .launch_cores = 9'000,        // Launches: fitted
       .overlap = 1,                 // Bundles: in reports; the joint planner uses 0.46
+      .link = 57.6,                 // docs/reference/machine.md#link-to-the-host
+      .link_start = 1000,           // the same: order of magnitude
   };
   return kFitted;
 }
@@ -71,6 +73,8 @@ const Rates& toy_rates() {
       .launch_operand = 0,
       .launch_cores = 0,
       .overlap = 1,
+      .link = 1,
+      .link_start = 0,
   };
   return kToy;
 }

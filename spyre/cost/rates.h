@@ -60,6 +60,10 @@ struct Rates {
   double launch_operand;  ///< more for each operand of an execute in off-chip memory
   double launch_cores;    ///< more when there are several cores to set up
   double overlap;         ///< of compute and memory: 1 means the longer one counts, 0 that both do
+
+  // Between host and card.
+  double link;        ///< payload in one direction
+  double link_start;  ///< ns from the request of a copy to its first byte
 };
 
 /// The card, as fitted by upstream from device runs.

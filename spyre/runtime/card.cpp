@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "spyre/runtime/activity_log.h"
 #include "spyre/runtime/fork.h"
 #include "spyre/runtime/metrics.h"
 
@@ -14,7 +15,7 @@ Card::Card(int index, std::shared_ptr<Device> device, CardOptions options,
       allocator_(std::make_shared<Allocator>(index, device_, options.memory)),
       programs_(programs != nullptr ? std::move(programs)
                                     : std::make_shared<ProgramCache>(device_->machine())),
-      streams_(index, options.host_compute_streams),
+      streams_(index, options.host_compute_streams, std::make_shared<DeviceClock>(options.device_time)),
       wipes_lx_(options.wipes_lx),
       keeps_non_terminal_(options.keeps_non_terminal),
       execution_(options.execution) {}
@@ -30,6 +31,7 @@ Result<MemoryRef> Card::allocate(Bytes size, AllocationInfo info) {
     return Error(ErrorKind::kShutdown,
                  fmt::format("cannot allocate on device {}: the runtime was shut down", index_));
   }
+  const CallScope call("spyreMalloc");
   return allocator_->allocate(size, std::move(info));
 }
 
@@ -100,6 +102,7 @@ Status Card::reset() {
 
 Status Card::synchronize() {
   count(Metric::kDeviceSyncs);
+  const CallScope call("spyreDeviceSynchronize");
   return streams_.synchronize();
 }
 

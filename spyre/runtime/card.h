@@ -21,6 +21,8 @@ struct CardOptions {
   bool wipes_lx = false;
   /// Nobody has it after a bundle that is marked non-terminal (SPYRE_NON_TERMINAL).
   bool keeps_non_terminal = true;
+  /// Work is timed (device_clock.h).
+  bool device_time = true;
 };
 
 class Card;
@@ -69,6 +71,7 @@ class Card {
   Allocator& allocator() const { return *allocator_; }
   StreamPool& streams() { return streams_; }
   ProgramCache& programs() const { return *programs_; }
+  DeviceClock& clock() const { return streams_.clock(); }
 
   /// Runs a program on the cores, now, on the calling thread; waits while another one has them. For work in
   /// its place on a stream (launch.h). The bundle's own pool is one block for all programs of the card, as

@@ -10,6 +10,7 @@
 #include "spyre/base/json.h"
 #include "spyre/program/fields.h"
 #include "spyre/program/launch_spec.h"
+#include "spyre/runtime/activity_log.h"
 #include "spyre/runtime/bundle_parts.h"
 #include "spyre/runtime/constant_image.h"
 #include "spyre/runtime/transfer.h"
@@ -126,14 +127,14 @@ std::string JobPlan::step_name(size_t step) const {
 }
 
 Status JobPlan::block_until_loaded(const StreamRef& stream) const {
-  const Result<bool> loaded = parts_.ready->query();
+  const Result<bool> loaded = parts_.ready->reached();
   if (!loaded.ok()) {
     Error error = loaded.error();
     return std::move(error)
         .note(fmt::format("so the program of {} was never loaded", parts_.kernel_name))
         .try_instead("prepare the kernel again");
   }
-  return loaded.value() ? Status() : parts_.ready->block(stream);
+  return parts_.ready->block(stream);
 }
 
 exec::RunCounts JobPlan::last_run_counts() const {
@@ -148,9 +149,26 @@ std::vector<LoadedProgramRef> JobPlan::last_programs() const {
 
 namespace {
 
+/// The program that a step will find in the region, if one of the binaries is its image.
+std::unique_ptr<KernelTimes> times_of(const JobStep& step, const SpyreCode& code,
+                                      const std::vector<std::string>& binaries, ProgramCache& programs) {
+  const auto* const compute = std::get_if<Compute>(&step.what);
+  for (size_t i = 0; compute != nullptr && i < binaries.size(); ++i) {
+    const Bytes inside = compute->entry - code.init[i].offset;
+    if (inside < Bytes(0) || inside >= code.init[i].size) {
+      continue;
+    }
+    const auto loaded =
+        programs.get(std::as_bytes(std::span(binaries[i])).subspan(static_cast<size_t>(inside.count())));
+    return loaded.ok() ? std::make_unique<KernelTimes>(loaded.value()) : nullptr;
+  }
+  return nullptr;
+}
+
 /// `directory`, where the files come from one, is looked at for other parts of the bundle.
 Result<JobPlanRef> prepare(Card& card, const KernelFiles& files, const PrepareOptions& options,
                            const fs::path* directory = nullptr) {
+  const CallScope call("spyreLoadKernel");
   JobPlan::Parts parts;
   parts.card = &card;
   SPYRE_ASSIGN_OR_RETURN(const Json plan, load_plan(files));
@@ -166,6 +184,11 @@ Result<JobPlanRef> prepare(Card& card, const KernelFiles& files, const PrepareOp
     SPYRE_TRY(check_parts(*directory, plan, parts.code, binaries));
   }
   parts.kernel_name = options.kernel_name;
+  parts.facts = options.facts;
+  for (const JobStep& step : parts.code.steps) {
+    parts.times.push_back(card.clock().runs() ? times_of(step, parts.code, binaries, card.programs())
+                                              : nullptr);
+  }
   SPYRE_ASSIGN_OR_RETURN(
       parts.memory, card.allocate(parts.code.allocation, {.kind = MemoryKind::kProgram,
                                                           .description = "program " + parts.kernel_name}));

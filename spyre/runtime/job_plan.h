@@ -10,8 +10,10 @@
 
 #include "spyre/base/result.h"
 #include "spyre/device/execute.h"
+#include "spyre/runtime/activity_log.h"
 #include "spyre/runtime/card.h"
 #include "spyre/runtime/event.h"
+#include "spyre/runtime/kernel_times.h"
 #include "spyre/runtime/memory.h"
 #include "spyre/runtime/pinned_buffer.h"
 #include "spyre/runtime/spyre_code.h"
@@ -40,6 +42,10 @@ class JobPlan {
     std::vector<PinnedBuffer> buffers;
     std::string kernel_name;
     std::shared_ptr<Event> ready;  ///< when the program region is filled
+    /// Of each step that computes, from the image that was loaded. Null: other steps, images that cannot be decoded,
+    /// and all where the card has no clock.
+    std::vector<std::unique_ptr<KernelTimes>> times;
+    KernelFactsRef facts;  ///< PrepareOptions::facts
   };
   explicit JobPlan(Parts parts);
 
@@ -52,7 +58,7 @@ class JobPlan {
   std::string step_name(size_t step) const;
 
   /// False when the stream that should have filled the program region failed before: such a plan never runs.
-  bool can_load() const { return parts_.ready->query().ok(); }
+  bool can_load() const { return parts_.ready->reached().ok(); }
 
   /// Makes later work of a stream wait until the program region is filled; nothing to do once it is. The
   /// error of the stream that should have filled it, where that failed: such a plan never runs.
@@ -82,6 +88,7 @@ using JobPlanRef = std::shared_ptr<JobPlan>;
 struct PrepareOptions {
   StreamRef stream;         ///< orders the copy of the image; null: the card's default stream
   std::string kernel_name;  ///< for profiles and faults; empty: `<parent>/<directory>/bundle.mlir`
+  KernelFactsRef facts;     ///< for profiles
 };
 
 /// Loads the kernel in a directory with `spyrecode.json` and its binaries: reads the plan, takes one program

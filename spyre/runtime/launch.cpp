@@ -6,7 +6,9 @@
 #include <cstring>
 #include <exception>
 
+#include "spyre/cost/copy.h"
 #include "spyre/program/image.h"
+#include "spyre/runtime/activity_log.h"
 #include "spyre/runtime/fork.h"
 #include "spyre/runtime/metrics.h"
 
@@ -55,6 +57,11 @@ Result<int64_t> resolve_one(size_t position, const SymbolicArg& arg, std::span<c
 
 bool overlap(Bytes a, Bytes a_size, Bytes b, Bytes b_size) {
   return a < b + b_size && b < a + a_size;
+}
+
+/// Of the sticks in front of an image that hold so many parameters.
+Bytes parameter_bytes(size_t parameters) {
+  return Bytes(round_up(static_cast<int64_t>(parameters * kParameterBytes), kStickBytes.count()));
 }
 
 bool takes_pool(const JobPlan& plan) {
@@ -121,6 +128,21 @@ class Launcher {
       }
     }
     return Status();
+  }
+
+  /// Says how long the card takes for the steps of this launch, and tells whoever listens.
+  void spend(Stream& stream) const {
+    for (size_t i = 0; i < plan_->steps().size(); ++i) {
+      const JobStep& step = plan_->steps()[i];
+      if (const auto* move = std::get_if<Transfer>(&step.what); move != nullptr && move->to_host) {
+        const TimeSpan span = stream.spend(link_copy_time(move->size, fitted_rates()), Engine::kToHost);
+        tell({.kind = Activity::Kind::kToHost, .name = "Memcpy DtoH", .span = span, .size = move->size},
+             stream);
+      } else if (const auto* compute = std::get_if<Compute>(&step.what);
+                 compute != nullptr && plan_->parts_.times[i] != nullptr) {
+        spend(*compute, i, stream);
+      }
+    }
   }
 
   Status run() {
@@ -294,17 +316,76 @@ class Launcher {
     return Status();
   }
 
+  // ---- when it was queued
+
+  void tell(Activity activity, const Stream& stream) const {
+    if (ActivityLog::instance().listens()) {
+      activity.card = stream.device_index();
+      activity.stream = stream.id();
+      ActivityLog::instance().add(std::move(activity));
+    }
+  }
+
+  /// The thread sets up the launch, then the cores may begin.
+  void spend(const Compute& compute, size_t step, Stream& stream) const {
+    KernelTimes& times = *plan_->parts_.times[step];
+    std::vector<int64_t> parameters = parameters_of(times.program()->program(), compute);
+    const KernelTimes::Time time = times.at(parameters);
+    thread_spent(time.launch);
+    const TimeSpan span = stream.spend(time.kernel, Engine::kCores);
+    if (ActivityLog::instance().listens()) {
+      auto run = std::make_shared<ProgramRun>(ProgramRun{times.program(), std::move(parameters), time.launch,
+                                                         plan_->parts_.facts, LaunchFacts::current()});
+      tell({.kind = Activity::Kind::kKernel,
+            .name = plan_->step_name(step),
+            .span = span,
+            .size = {},
+            .run = std::move(run)},
+           stream);
+    }
+  }
+
+  /// What the program will read in front of its image (read_parameters), if this launch sends it; else zeros.
+  std::vector<int64_t> parameters_of(const program::DeviceProgram& program, const Compute& compute) const {
+    std::vector<int64_t> parameters(program.parameters.size());
+    const Bytes begin = compute.entry - parameter_bytes(parameters.size());
+    for (const JobStep& step : plan_->steps()) {
+      const auto* const move = std::get_if<Transfer>(&step.what);
+      if (move == nullptr || move->to_host || move->offset > begin || move->offset + move->size <= begin) {
+        continue;
+      }
+      const auto first = static_cast<size_t>((begin - move->offset).count()) / kParameterBytes;
+      const std::vector<int64_t> sent = values_in(move->buffer);
+      for (size_t i = 0; i < parameters.size() && first + i < sent.size(); ++i) {
+        parameters[i] = sent[first + i];
+      }
+    }
+    return parameters;
+  }
+
+  std::vector<int64_t> values_in(int buffer) const {
+    for (const JobStep& step : plan_->steps()) {
+      const auto* const compute = std::get_if<HostCompute>(&step.what);
+      if (compute != nullptr && compute->buffer == buffer) {
+        Result<std::vector<int64_t>> values = values_of(*compute);
+        return values.ok() ? std::move(values).value() : std::vector<int64_t>();
+      }
+    }
+    return {};
+  }
+
   // ---- in its turn
 
   std::span<std::byte> buffer(int index) const {
     return plan_->parts_.buffers[static_cast<size_t>(index)].bytes();
   }
 
-  Status run(const HostCompute& compute, size_t /*step*/) {
-    std::vector<int64_t> values;
+  Result<std::vector<int64_t>> values_of(const HostCompute& compute) const {
     if (!symbolic_.empty()) {
-      SPYRE_ASSIGN_OR_RETURN(values, resolve(symbolic_, tensors_));
-    } else if (compute.parameters) {
+      return resolve(symbolic_, tensors_);
+    }
+    std::vector<int64_t> values;
+    if (compute.parameters) {
       for (const ParameterSource& source : *compute.parameters) {
         SPYRE_ASSIGN_OR_RETURN(const int64_t value, value_of(source));
         values.push_back(value);
@@ -314,6 +395,11 @@ class Launcher {
         values.push_back(address_of(tensor));
       }
     }
+    return values;
+  }
+
+  Status run(const HostCompute& compute, size_t /*step*/) {
+    SPYRE_ASSIGN_OR_RETURN(const std::vector<int64_t> values, values_of(compute));
     std::memcpy(buffer(compute.buffer).data(), values.data(), values.size() * kParameterBytes);
     return Status();
   }
@@ -399,8 +485,7 @@ class Launcher {
   Result<std::vector<int64_t>> read_parameters(const program::DeviceProgram& program, const Compute& compute,
                                                std::span<const std::byte> region) const {
     std::vector<int64_t> values(program.parameters.size());
-    const auto size = static_cast<size_t>(
-        round_up(static_cast<int64_t>(values.size() * kParameterBytes), kStickBytes.count()));
+    const auto size = static_cast<size_t>(parameter_bytes(values.size()).count());
     const auto entry = static_cast<size_t>(compute.entry.count());
     if (size > entry) {
       return Error(
@@ -445,12 +530,18 @@ Status launch(const JobPlanRef& plan, std::vector<LaunchTensor> tensors, const S
                  fmt::format("launch: stream {} is of device {}, the kernel on device {}", stream->id(),
                              stream->device_index(), plan->card().index()));
   }
+  const CallScope call("spyreLaunchKernel");
   auto launcher = std::make_shared<Launcher>(plan, std::move(tensors), std::move(symbolic), stream->id());
   SPYRE_TRY(launcher->add_constants());
   SPYRE_TRY(launcher->check());
   SPYRE_TRY(plan->block_until_loaded(stream));
+  const bool timed = plan->card().clock().runs();
   if (blocking == Blocking::kNo) {
-    return stream->enqueue([launcher] { return launcher->run(); });
+    SPYRE_TRY(stream->enqueue([launcher] { return launcher->run(); }));
+    if (timed) {
+      launcher->spend(*stream);
+    }
+    return {};
   }
   std::exception_ptr bug;
   const Status done = stream->run_now_or_enqueue([&]() -> Status {
@@ -463,6 +554,10 @@ Status launch(const JobPlanRef& plan, std::vector<LaunchTensor> tensors, const S
   });
   if (bug != nullptr) {
     std::rethrow_exception(bug);
+  }
+  if (timed && done.ok()) {
+    launcher->spend(*stream);
+    thread_saw(stream->device_time());
   }
   return done;
 }

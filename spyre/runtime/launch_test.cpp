@@ -6,6 +6,7 @@
 
 #include "spyre/base/json.h"
 #include "spyre/device/lx.h"
+#include "spyre/device/timing/simulate.h"
 #include "spyre/runtime/metrics.h"
 #include "spyre/runtime/runtime.h"
 #include "spyre/runtime/test_kernel.h"
@@ -436,7 +437,65 @@ TEST_F(Launch, EqualImagesAreDecodedOnceForAllCards) {
   ASSERT_OK(run(a, {zeros(), zeros()}));
   ASSERT_OK(run(b, {zeros(128, 1), zeros(128, 1)}));
   EXPECT_EQ(card().programs().stats().misses, 1);
-  EXPECT_EQ(card().programs().stats().hits, 1);
+  EXPECT_EQ(card().programs().stats().hits, 3)
+      << "each plan looks when it is prepared and when it first runs";
+}
+
+/// The kernels of what `work` launches, in the order they were given.
+template <typename Work>
+std::vector<Activity> kernels_of(Work work) {
+  ActivityLog::instance().start();
+  work();
+  std::vector<Activity> kernels = ActivityLog::instance().stop().activities;
+  std::erase_if(kernels, [](const Activity& activity) { return activity.kind != Activity::Kind::kKernel; });
+  return kernels;
+}
+
+TEST_F(Launch, KernelsTakeTheTimeOfTheModelAfterTheirLaunch) {
+  const JobPlanRef plan = prepare(unary_kernel("neg"));
+  ASSERT_OK(card().synchronize());
+  const LaunchTensor x = zeros(), y = zeros();
+  const Nanos before = thread_time();
+  const std::vector<Activity> kernels = kernels_of([&] {
+    ASSERT_OK(run(plan, {x, y}, Blocking::kNo));
+    ASSERT_OK(run(plan, {x, y}, Blocking::kNo));
+    ASSERT_OK(card().synchronize());
+  });
+  ASSERT_EQ(kernels.size(), 2);
+  const auto timeline =
+      timing::simulate(kernels[0].run->program->program(), {.parameters = kernels[0].run->parameters},
+                       card().machine(), fitted_rates(), timing::Detail::kTotals);
+  EXPECT_NEAR(kernels[0].span.length().ns, timeline.value().kernel.ns, 1e-6);
+  EXPECT_GT(timeline.value().kernel.ns, 0);
+  // The thread does not wait between the two: the second is ready one launch later.
+  EXPECT_NEAR(kernels[0].span.begin.ns, (before + timeline.value().launch).ns, 1e-6);
+  EXPECT_NEAR(kernels[1].span.begin.ns, (before + timeline.value().launch * 2).ns, 1e-6);
+}
+
+TEST_F(Launch, KernelsOfTwoStreamsTakeTurnsOnTheCores) {
+  const JobPlanRef a = prepare(unary_kernel("neg")), b = prepare(unary_kernel("neg"));
+  const StreamRef one = card().streams().next(0), other = card().streams().next(0);
+  const LaunchTensor x = zeros(), y = zeros(), z = zeros();
+  const std::vector<Activity> kernels = kernels_of([&] {
+    for (int i = 0; i < 5; ++i) {
+      ASSERT_OK(launch(a, {x, y}, one, Blocking::kNo));
+      ASSERT_OK(launch(b, {x, z}, other, Blocking::kNo));
+    }
+    ASSERT_OK(card().synchronize());
+  });
+  ASSERT_EQ(kernels.size(), 10);
+  for (size_t i = 1; i < kernels.size(); ++i) {
+    EXPECT_NE(kernels[i].stream, kernels[i - 1].stream);
+    EXPECT_GE(kernels[i].span.begin, kernels[i - 1].span.end);
+  }
+}
+
+TEST_F(Launch, AFaultTakesNoTime) {
+  const JobPlanRef plan = prepare(stray_kernel(kFarAway));
+  const LaunchTensor x = zeros(), y = zeros();
+  const Nanos before = stream()->device_time();
+  ASSERT_FALSE(run(plan, {x, y}).ok());
+  EXPECT_EQ(stream()->device_time(), before);
 }
 
 TEST_F(Launch, ATransferIntoTheImageMakesItAnotherProgram) {

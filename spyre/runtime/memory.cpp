@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "spyre/runtime/activity_log.h"
 #include "spyre/runtime/allocator.h"
 #include "spyre/runtime/fork.h"
 
@@ -47,6 +48,7 @@ void Memory::unpin() {
 
 void Memory::give_back() {
   if (!forked_after_start()) {
+    const CallScope call("spyreFree");
     made_.allocator->give_back(*this);
   }
 }

@@ -30,6 +30,7 @@ Result<CardOptions> read_card_options() {
                                                          : Executor::kFast;
   SPYRE_ASSIGN_OR_RETURN(options.execution.count, read_bool("SPYRE_COUNTERS"));
   SPYRE_ASSIGN_OR_RETURN(options.execution.check, read_bool("SPYRE_CHECKER"));
+  SPYRE_ASSIGN_OR_RETURN(options.device_time, read_bool("SPYRE_DEVICE_TIME"));
   return options;
 }
 

@@ -6,6 +6,7 @@
 #include <exception>
 #include <utility>
 
+#include "spyre/runtime/activity_log.h"
 #include "spyre/runtime/fork.h"
 #include "spyre/runtime/metrics.h"
 
@@ -24,8 +25,8 @@ Status run_guarded(const Work& work) {
 
 }  // namespace
 
-Stream::Stream(int device_index, int id, int priority)
-    : device_index_(device_index), id_(id), priority_(priority) {}
+Stream::Stream(int device_index, int id, int priority, std::shared_ptr<DeviceClock> clock)
+    : device_index_(device_index), id_(id), priority_(priority), clock_(std::move(clock)) {}
 
 Stream::~Stream() {
   if (forked_after_start()) {
@@ -75,12 +76,15 @@ Status Stream::run_now_or_enqueue(Work work) {
 
 Status Stream::synchronize() {
   SPYRE_TRY(check_process());
+  const CallScope call("spyreStreamSynchronize");
   count(Metric::kStreamSyncs);
+  const Nanos end = device_time();
   std::unique_lock lock(mutex_);
   if (inside_own_work_locked()) {
     return waits_for_itself();
   }
   wait_for_ticket_locked(lock, given_);
+  thread_saw(end);
   return health_locked();
 }
 
@@ -93,6 +97,9 @@ Result<bool> Stream::query() const {
 
 Status Stream::wait_for(std::shared_ptr<EventMark> event) {
   SPYRE_TRY(check_process());
+  if (event->device_time()) {
+    clock_->wait(id_, *event->device_time());
+  }
   if (event->reached() && event->wait().ok()) {
     return {};
   }

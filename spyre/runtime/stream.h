@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "spyre/base/result.h"
+#include "spyre/runtime/device_clock.h"
 #include "spyre/runtime/event.h"
 
 namespace spyre {
@@ -33,9 +34,14 @@ using Work = std::function<Status()>;
 /// All members may be called from any thread. From inside the stream's own work, those that wait answer
 /// kInvalidArgument instead of waiting for themselves. In a bad fork (fork.h) everything answers kBadFork.
 /// Lock order: the lock inside is a leaf.
+///
+/// *Simulated time* is beside all that (device_clock.h): who gives work says with `spend` how long the card takes for
+/// it, events carry it from stream to stream, and a thread that waits has seen what it waited for.
 class Stream {
  public:
-  Stream(int device_index, int id, int priority);
+  /// The clock is that of the card; a stream by itself has its own.
+  Stream(int device_index, int id, int priority,
+         std::shared_ptr<DeviceClock> clock = std::make_shared<DeviceClock>());
   ~Stream();  ///< closes it
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -66,6 +72,14 @@ class Stream {
   /// Recovers a poisoned stream: waits until it is idle, then forgets the error.
   Status reset();
 
+  /// Says how long the card takes for the work that was given last.
+  TimeSpan spend(Nanos time, std::optional<Engine> engine = std::nullopt) {
+    return clock_->spend(id_, time, engine);
+  }
+  DeviceClock& clock() const { return *clock_; }
+  /// When all work given so far is done, simulated.
+  Nanos device_time() const { return clock_->now(id_); }
+
   /// Drops the queued work, as a failure would, with kShutdown; what runs at this moment goes on. For the end of a
   /// process, followed by `close`.
   void drop_queued();
@@ -92,6 +106,7 @@ class Stream {
   void work_loop();
 
   const int device_index_, id_, priority_;
+  const std::shared_ptr<DeviceClock> clock_;
 
   mutable std::mutex mutex_;          // guards everything below; a leaf
   std::condition_variable work_;      // for the thread: queue_ grew, busy_ fell, or closing_

@@ -26,8 +26,11 @@ class StreamPool {
   static constexpr int kFirstHostCompute = kFirstHigh + kPoolSize;
   static constexpr int kMaxHostCompute = 8;
 
-  /// More than kMaxHostCompute host-compute streams are taken as that many.
-  StreamPool(int device_index, int host_compute_streams);
+  /// More than kMaxHostCompute host-compute streams are taken as that many. All have the same clock.
+  StreamPool(int device_index, int host_compute_streams,
+             std::shared_ptr<DeviceClock> clock = std::make_shared<DeviceClock>());
+
+  DeviceClock& clock() const { return *clock_; }
 
   StreamRef default_stream() const { return streams_[0]; }
 
@@ -57,6 +60,7 @@ class StreamPool {
 
   const int device_index_;
   const int host_compute_streams_;
+  const std::shared_ptr<DeviceClock> clock_;
   mutable std::mutex mutex_;  // guards the members below; taken before a stream's lock
   std::array<StreamRef, kFirstHostCompute + kMaxHostCompute> streams_;
   int next_low_ = 0, next_high_ = 0;

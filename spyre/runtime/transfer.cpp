@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "spyre/cost/copy.h"
+#include "spyre/runtime/activity_log.h"
 #include "spyre/runtime/fork.h"
 #include "spyre/runtime/metrics.h"
 
@@ -43,13 +45,63 @@ Status check_same_size(Bytes device, Bytes other) {
                            device.count(), other.count()));
 }
 
-Status give(const StreamRef& stream, Work work, Blocking blocking) {
-  return blocking == Blocking::kYes ? stream->run_now_or_enqueue(std::move(work))
-                                    : stream->enqueue(std::move(work));
+/// What a copy is to those who look at times.
+struct CopyKind {
+  Activity::Kind kind;
+  std::string_view name;  ///< of the activity
+  std::string_view call;
+  std::string_view queued_call;
+  Engine engine;
+  Nanos (*time)(Bytes, const Rates&);
+};
+
+constexpr CopyKind kToDevice = {Activity::Kind::kToDevice, "Memcpy HtoD",     "spyreMemcpy",
+                                "spyreMemcpyAsync",        Engine::kToDevice, &link_copy_time};
+constexpr CopyKind kToHost = {Activity::Kind::kToHost, "Memcpy DtoH",   "spyreMemcpy",
+                              "spyreMemcpyAsync",      Engine::kToHost, &link_copy_time};
+constexpr CopyKind kFill = {Activity::Kind::kFill, "Memset",          "spyreMemset",
+                            "spyreMemsetAsync",    Engine::kToDevice, &fill_time};
+constexpr CopyKind kOnCard = {Activity::Kind::kOnCard, "Memcpy DtoD",     "spyreMemcpy",
+                              "spyreMemcpyAsync",      Engine::kToDevice, &card_copy_time};
+
+constexpr CopyKind kPeerIn = {Activity::Kind::kOnCard, "Memcpy PtoP",     "spyreMemcpy",
+                              "spyreMemcpyAsync",      Engine::kToDevice, &link_copy_time};
+constexpr CopyKind kPeerOut = {Activity::Kind::kOnCard, "Memcpy PtoP",   "spyreMemcpy",
+                               "spyreMemcpyAsync",      Engine::kToHost, &link_copy_time};
+
+const CopyKind& kind_of(TransferDirection direction) {
+  switch (direction) {
+    case TransferDirection::kToDevice:
+      return kToDevice;
+    case TransferDirection::kToHost:
+      return kToHost;
+    case TransferDirection::kFill:
+      break;
+  }
+  return kFill;
+}
+
+Status give(const StreamRef& stream, Work work, Blocking blocking, const CopyKind& kind, Bytes size) {
+  const CallScope call(blocking == Blocking::kYes ? kind.call : kind.queued_call);
+  SPYRE_TRY(blocking == Blocking::kYes ? stream->run_now_or_enqueue(std::move(work))
+                                       : stream->enqueue(std::move(work)));
+  const TimeSpan span = stream->spend(kind.time(size, fitted_rates()), kind.engine);
+  if (blocking == Blocking::kYes) {
+    thread_saw(span.end);
+  }
+  if (stream->clock().runs() && ActivityLog::instance().listens()) {
+    ActivityLog::instance().add({.kind = kind.kind,
+                                 .name = std::string(kind.name),
+                                 .card = stream->device_index(),
+                                 .stream = stream->id(),
+                                 .span = span,
+                                 .size = size});
+  }
+  return {};
 }
 
 void count_transfer(TransferDirection direction, Bytes size) {
-  const bool in = direction == TransferDirection::kToDevice;
+  const bool in = direction != TransferDirection::kToHost;
   count(in ? Metric::kTransfersToDevice : Metric::kTransfersToHost);
   count(in ? Metric::kBytesToDevice : Metric::kBytesToHost, size.count());
 }
@@ -71,6 +123,7 @@ Status transfer(const StreamRef& stream, MemoryView view, TransferDirection dire
   if (!on_device_of(stream, view)) {
     return wrong_device(stream, view);
   }
+  const Bytes size = view.size;
   return give(
       stream,
       [view = std::move(view), direction, body = std::move(body)]() -> Status {
@@ -79,7 +132,7 @@ Status transfer(const StreamRef& stream, MemoryView view, TransferDirection dire
         count_transfer(direction, view.size);
         return {};
       },
-      blocking);
+      blocking, kind_of(direction), size);
 }
 
 Status copy_in(const StreamRef& stream, MemoryView to, std::span<const std::byte> from, Blocking blocking) {
@@ -115,6 +168,11 @@ Status copy_between(const StreamRef& stream, MemoryView to, MemoryView from, Blo
   if (!on_device_of(stream, to) && !on_device_of(stream, from)) {
     return wrong_device(stream, to);
   }
+  // Between two cards it goes over the link, out of the one and into the other at the same time.
+  const CopyKind& kind = to.memory->device_index() == from.memory->device_index() ? kOnCard
+                         : on_device_of(stream, to)                               ? kPeerIn
+                                                                                  : kPeerOut;
+  const Bytes size = to.size;
   return give(
       stream,
       [to = std::move(to), from = std::move(from)]() -> Status {
@@ -125,7 +183,7 @@ Status copy_between(const StreamRef& stream, MemoryView to, MemoryView from, Blo
         count(Metric::kBytesBetween, to.size.count());
         return {};
       },
-      blocking);
+      blocking, kind, size);
 }
 
 }  // namespace spyre

@@ -20,7 +20,11 @@ struct MemoryView {
   static MemoryView whole(MemoryRef memory);
 };
 
-enum class TransferDirection { kToDevice, kToHost };
+enum class TransferDirection {
+  kToDevice,
+  kToHost,
+  kFill,  ///< one value, made on the card; counted as to the device
+};
 enum class Blocking {
   kYes,  ///< done on return; runs on the calling thread when the stream is idle
   kNo,   ///< queued on return; a failure later poisons the stream
@@ -28,7 +32,7 @@ enum class Blocking {
 
 /// Moves bytes: opens the view to the host and calls `body` with it, in the order of the stream.
 ///
-/// `body` converts or copies; `direction` only says what to count. Checked before anything is queued: the
+/// `body` converts or copies; `direction` only says what to count and how long the card takes. Checked before anything is queued: the
 /// view lies in its allocation ("copy beyond the end", kOutOfRange), which is still alive (kUseAfterFree) and
 /// on the stream's device (kInvalidArgument). A queued transfer keeps its memory alive; keeping alive what
 /// `body` refers to on the host is the caller's part. An empty view is done at once, without the stream.

@@ -7,10 +7,10 @@ import torch
 
 NAMES = """is_available device_count current_device set_device device device_of synchronize is_initialized init
 get_device_name get_device_properties get_device_capability Stream Event stream current_stream default_stream set_stream
-manual_seed manual_seed_all seed initial_seed get_rng_state set_rng_state get_amp_supported_dtype memory memory_stats
-memory_snapshot metrics_report show_config get_downcast_warning set_downcast_warning SpyreTensorLayout DataFormats
-ElementArrangement get_device_dtype copy_tensor fill_tensor empty_with_layout spyre_empty_with_layout encode_constant
-host_compute_stream start_runtime free_runtime""".split()
+device_time manual_seed manual_seed_all seed initial_seed get_rng_state set_rng_state get_amp_supported_dtype memory
+memory_stats memory_snapshot metrics_report show_config get_downcast_warning set_downcast_warning SpyreTensorLayout
+DataFormats ElementArrangement get_device_dtype copy_tensor fill_tensor empty_with_layout spyre_empty_with_layout
+encode_constant host_compute_stream start_runtime free_runtime""".split()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -134,6 +134,20 @@ def test_events_order_streams_and_time_them():
     generic = torch.Event("spyre")
     generic.record(torch.Stream("spyre"))
     generic.synchronize()
+
+
+def test_device_time_grows_with_the_work_of_a_stream_and_not_with_the_hosts():
+    stream = torch.spyre.Stream()
+    x = torch.empty(512, 512, dtype=torch.float16, device="spyre")
+    before = torch.spyre.device_time(stream)
+    assert torch.spyre.device_time(stream) == before
+    with stream:
+        x.copy_(torch.zeros(512, 512, dtype=torch.float16))
+        assert torch.spyre.device_time() == torch.spyre.device_time(stream)
+    # 512 KiB at 57.6 GB/s, after 1 us
+    assert torch.spyre.device_time(stream) - before >= (1 + 512 * 512 * 2 / 57.6e3) * 1e-3 * 0.999
+    with pytest.raises(TypeError, match="takes a stream, found str"):
+        torch.spyre.device_time("spyre:0")
 
 
 def test_non_blocking_source_may_be_reused_at_once():

@@ -86,7 +86,7 @@ GOOD = {
     },
     "torch.spyre": {
         "current_device": "", "current_stream": "", "default_stream": "0", "device": "0", "device_count": "",
-        "device_of": "torch.ones(2)", "empty_cache": "", "Event": "", "fragmentation": "",
+        "device_of": "torch.ones(2)", "device_time": "", "empty_cache": "", "Event": "", "fragmentation": "",
         "get_amp_supported_dtype": "",
         "get_device_capability": "", "get_device_name": "", "get_device_properties": "0", "get_rng_state": "",
         "get_rng_state_all": "", "init": "", "initial_seed": "", "is_available": "", "is_bf16_supported": "",

@@ -389,7 +389,7 @@ class EvaluatedKernel:
         order = list(range(len(buffer.size)))
         return self._layout(buffer.size, buffer.stride, buffer.dtype, order)
 
-    def run(self, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> None:
+    def run(self, inputs: list[torch.Tensor], outputs: list[torch.Tensor], facts=None) -> None:
         memory = {}
         for name, tensor in zip(self.inputs, inputs, strict=True):
             buffer = self.graph.buffers[name]

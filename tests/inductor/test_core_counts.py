@@ -29,7 +29,7 @@ class OnEveryCoreCount:
         self.inputs, self.outputs, self.output_layout = self._main.inputs, self._main.outputs, self._main.output_layout
         self._mutated = self._main.written_inputs
 
-    def run(self, inputs, outputs) -> None:
+    def run(self, inputs, outputs, facts=None) -> None:
         before = [t.cpu() for t in inputs]
         found = {}
         for cores, kernel in self._kernels.items():

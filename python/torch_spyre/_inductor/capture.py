@@ -390,6 +390,28 @@ def _source_line(node) -> str | None:
     return f"{os.path.basename(found[-1][0])}:{found[-1][1]}" if found else None
 
 
+_MODULES_AT_MOST = 8
+
+
+def _module_path(node) -> str:
+    """``model.layers.0.mlp``: the innermost module of the user's model that a node comes from."""
+    stack = list((node.meta.get("nn_module_stack") or {}).values())
+    path = stack[-1][0] if stack else ""
+    return ".".join(re.findall(r"\w+", re.sub(r"^L\['\w+'\]|_modules", "", path)))
+
+
+def modules_of(nodes) -> str:
+    """The modules that these nodes come from, in order; where they are many, the modules around them."""
+    found = (fx_node(node.node) for node in nodes)
+    paths = list(dict.fromkeys(filter(None, (_module_path(node) for node in found if node is not None))))
+    while len(paths) > _MODULES_AT_MOST:
+        depth = max(path.count(".") for path in paths)
+        if depth == 0:
+            return ", ".join(paths[:_MODULES_AT_MOST]) + ", ..."
+        paths = list(dict.fromkeys(path.rsplit(".", 1)[0] if path.count(".") == depth else path for path in paths))
+    return ", ".join(paths)
+
+
 def _loop_text(prefix: str, lengths: list, open_sizes: extents.Extents) -> str:
     return ", ".join(f"{prefix}{i}: {open_sizes.length(length)}" for i, length in enumerate(lengths))
 

@@ -207,6 +207,17 @@ def with_layouts(text: str, layouts: dict[str, str]) -> str:
     return text
 
 
+def latest(graph: str) -> "LoadedKernel | None":
+    """The kernel of this graph that was loaded last and has run."""
+    found = [k for k in loaded if k.has_run and k.text.startswith(f"graph {graph} ")]
+    return max(found, key=lambda k: k.number, default=None)
+
+
+def _described(tensor: torch.Tensor) -> dict:
+    described = {"shape": list(tensor.shape), "stride": list(tensor.stride()), "dtype": str(tensor.dtype)}
+    return {**described, "device": str(tensor.device)}
+
+
 class LoadedKernel:
     """A compiled kernel under the name that the wrapper knows it by.
 
@@ -221,9 +232,12 @@ class LoadedKernel:
         self._as_compiled: dict[str, object] = {}
         self._text = None  # of the program that runs, or ran last
         self._text_of: dict[tuple[int, ...], str] = {}  # by ranges: a launch does not read its text again
+        self._facts_of: dict[tuple[str, str], _C.CallFacts] = {}  # by program and modules
         if not self.is_open:
             self._use(text)
         self.number = next(_numbers)
+        self.last_call: dict = {}  # what it was given, for reports of failures
+        self._keeps_calls = bool(_C.setting("TORCH_SPYRE_FFDC"))
         loaded.add(self)
 
     def _use(self, text: str) -> None:
@@ -279,15 +293,30 @@ class LoadedKernel:
         """What is used of every input and result, each stick once: the least that can be moved."""
         return self.as_compiled().compulsory_bytes()
 
-    def run(self, inputs: list[torch.Tensor], outputs: list[torch.Tensor], sizes=()) -> None:
-        """``sizes``: what its extents are in this call, in the order of the text."""
+    def run(self, inputs: list[torch.Tensor], outputs: list[torch.Tensor], sizes=(), modules="") -> None:
+        """``sizes``: what its extents are in this call, in the order of the text.
+
+        ``modules``: the modules of the model that it computes, for profiles.
+        """
         if self.is_open:
             self._use(self._text_for(sizes))
+        if self._keeps_calls:
+            self.last_call = {"inputs": list(map(_described, inputs)), "outputs": list(map(_described, outputs))}
         try:
-            self._kernel.run(inputs, outputs)
+            self._kernel.run(inputs, outputs, self._facts(modules))
         except Exception as error:
             profiler.record_failure("runtime_launch", error)
             raise
+
+    def _facts(self, modules: str):
+        key = (self._text, modules)
+        if key not in self._facts_of:
+            self._facts_of[key] = _C.CallFacts(self._text, modules, self.folder())
+        return self._facts_of[key]
+
+    def folder(self) -> str:
+        """Where the program that ran last is on disk."""
+        return os.path.join(self._package or artifact_directory(), artifacts.folder_name(self._text, made_by()))
 
 
 class SpyreAsyncCompile(AsyncCompile):

@@ -1,0 +1,64 @@
+"""Runs a script under torch.profiler and leaves what the cards did: a trace, and a table.
+
+    python -m torch_spyre.profile [options] script.py [its arguments]
+
+The trace (``<script>.trace.json``) opens in Perfetto (ui.perfetto.dev) and in chrome://tracing; the table
+(``<script>.table.txt``) is printed, too. With ``--cores`` every core has a row of its own.
+"""
+
+import argparse
+import os
+import pathlib
+import runpy
+import sys
+
+
+def _arguments(argv):
+    parser = argparse.ArgumentParser(prog="python -m torch_spyre.profile", description=__doc__.split("\n")[0])
+    parser.add_argument("-o", "--output", default=".", help="folder of the trace and the table; this one by default")
+    parser.add_argument("--cores", action="store_true", help="a row for each core, and counters (SPYRE_PROFILE=cores)")
+    parser.add_argument("--shapes", action="store_true", help="record the shapes of operators")
+    parser.add_argument("--memory", action="store_true", help="record allocations")
+    parser.add_argument("--stacks", action="store_true", help="record source lines of operators")
+    parser.add_argument("--rows", type=int, default=30, help="rows of the table")
+    parser.add_argument("script")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER)
+    return parser.parse_args(argv)
+
+
+def main(argv=None) -> int:
+    options = _arguments(argv)
+    if options.cores:
+        os.environ["SPYRE_PROFILE"] = "cores"
+
+    import torch
+    from torch.profiler import ProfilerActivity, profile
+
+    sys.argv = [options.script, *options.arguments]
+    sys.path[0] = str(pathlib.Path(options.script).resolve().parent)
+    status = 0
+    with profile(
+        activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1],
+        record_shapes=options.shapes,
+        profile_memory=options.memory,
+        with_stack=options.stacks,
+    ) as profiler:
+        try:
+            runpy.run_path(options.script, run_name="__main__")
+        except SystemExit as end:  # the script's own; what it did is written all the same
+            status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        torch.spyre.synchronize()
+    folder = pathlib.Path(options.output)
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = folder / pathlib.Path(options.script).stem
+    trace, table = f"{stem}.trace.json", f"{stem}.table.txt"
+    profiler.export_chrome_trace(trace)
+    text = profiler.key_averages().table(sort_by="self_device_time_total", row_limit=options.rows)
+    pathlib.Path(table).write_text(text)
+    print(text)
+    print(f"trace: {trace}\ntable: {table}")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
