@@ -119,7 +119,7 @@ void family_line(const std::string& name, const Family& family) {
   double alone = 0, estimated = 0;
   for (const double us : family.alone) alone += us;
   for (const double us : family.estimated) estimated += us;
-  fmt::print("{:<16} {:>9} {:>12.1f} {:>12.1f} {:>12.1f} {:>8.1f} {:>7.3f}\n", name, family.executes,
+  fmt::print("  {:<14} {:>9} {:>12.1f} {:>12.1f} {:>12.1f} {:>8.1f} {:>7.3f}\n", name, family.executes,
              family.window, alone, estimated, alone > 0 ? 100 * (estimated / alone - 1) : 0.0,
              agreement(family.estimated, family.alone).rank_correlation);
 }

@@ -12,12 +12,10 @@
 namespace spyre {
 namespace {
 
-enum class Part : uint8_t { kMemory, kMatrix, kVector, kRing, kLaunch, kNone };
-constexpr std::pair<std::string_view, Part> kParts[] = {{"memory", Part::kMemory},
-                                                        {"matrix", Part::kMatrix},
-                                                        {"vector", Part::kVector},
-                                                        {"ring", Part::kRing},
-                                                        {"launch", Part::kLaunch}};
+enum class Part : uint8_t { kMemory, kMatrix, kVector, kRing, kLaunch, kLink, kNone };
+constexpr std::pair<std::string_view, Part> kParts[] = {{"memory", Part::kMemory}, {"matrix", Part::kMatrix},
+                                                        {"vector", Part::kVector}, {"ring", Part::kRing},
+                                                        {"launch", Part::kLaunch}, {"link", Part::kLink}};
 
 /// How a rate follows when its part becomes faster.
 enum class Follows : uint8_t { kAsSpeed, kAsTime, kNot };
@@ -59,9 +57,11 @@ constexpr RateField kRates[] = {
     {"launch_operand", &Rates::launch_operand, Part::kLaunch, Follows::kAsTime},
     {"launch_cores", &Rates::launch_cores, Part::kLaunch, Follows::kAsTime},
     {"overlap", &Rates::overlap, Part::kNone, Follows::kNot},
-    {"link", &Rates::link, Part::kNone, Follows::kNot},
-    {"link_start", &Rates::link_start, Part::kNone, Follows::kNot},
+    {"link", &Rates::link, Part::kLink, Follows::kAsSpeed},
+    {"link_start", &Rates::link_start, Part::kLink, Follows::kAsTime},
 };
+static_assert(sizeof(Rates) == sizeof(double) * std::size(kRates) + sizeof(Rates::reduction_share),
+              "every rate has a row, but for the table of lone reductions");
 
 /// What an artifact does not fix: the rest of a machine is where its memory lies.
 struct MachineField {

@@ -14,7 +14,7 @@ namespace spyre {
 ///     {"like": "spyre",                          // or "toy"; "spyre" if left out
 ///      "name": "twice the memory",               // for reports
 ///      "machine": {"cores": 64, "lx_per_core": 4194304},
-///      "times": {"memory": 2},                   // all rates of: memory, matrix, vector, ring, launch
+///      "times": {"memory": 2},                   // all rates of: memory, matrix, vector, ring, launch, link
 ///      "rates": {"hbm_peak": 500}}               // single rates, by their names in rates.h
 ///
 /// `times` 2 is twice as fast: launches take half as long.

@@ -217,9 +217,13 @@ Expr rebuilt(const Expr& e, const std::function<Expr(const ExprTerm&)>& replace)
 }  // namespace
 
 Expr rename_index_tensor(const Expr& e, std::string_view from, std::string_view to) {
+  return rename_index_tensors(e,
+                              [&](const std::string& name) { return name == from ? std::string(to) : name; });
+}
+
+Expr rename_index_tensors(const Expr& e, const std::function<std::string(const std::string&)>& renamed) {
   return rebuilt(e, [&](const ExprTerm& term) {
-    if (term.kind == AtomKind::kSymbol) return Expr::symbol(term.name);
-    return Expr::indirect(term.name == from ? std::string(to) : term.name);
+    return term.kind == AtomKind::kSymbol ? Expr::symbol(term.name) : Expr::indirect(renamed(term.name));
   });
 }
 

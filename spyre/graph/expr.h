@@ -2,6 +2,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -91,6 +92,8 @@ struct ExprTerm {
 
 /// The expression with another name for an index tensor.
 Expr rename_index_tensor(const Expr& e, std::string_view from, std::string_view to);
+/// The expression with other names for all index tensors, each asked for once where it stands.
+Expr rename_index_tensors(const Expr& e, const std::function<std::string(const std::string&)>& renamed);
 
 /// The expression where these symbols are zero.
 Expr at_zero(const Expr& e, const std::set<std::string>& symbols);

@@ -127,6 +127,13 @@ TEST(Expr, SymbolsAtZeroLeaveTheirQuotientsToo) {
             parse_expr("floor(p0/64) + 2").value());
 }
 
+TEST(Expr, IndexTensorsChangeNamesAtOnce) {
+  const auto swapped = [](const std::string& name) { return std::string(name == "a" ? "b" : "a"); };
+  EXPECT_EQ(
+      rename_index_tensors(parse_expr("64*IndirectAccess('a') + IndirectAccess('b') + p0").value(), swapped),
+      parse_expr("64*IndirectAccess('b') + IndirectAccess('a') + p0").value());
+}
+
 TEST(Expr, ShiftsASymbolWhereverItStands) {
   EXPECT_EQ(shifted(parse_expr("100*a + b").value(), "a", 3), parse_expr("100*a + b + 300").value());
   EXPECT_EQ(shifted(parse_expr("64*floor(a/32) + Mod(a, 32) + b").value(), "a", 160),

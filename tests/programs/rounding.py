@@ -20,7 +20,7 @@ _TRIALS = 6
 #: Operators that choose or move values and round nothing.
 _MOVES = frozenset(
     """abs amax amin arange argmax argmin bitwise_and bitwise_not bitwise_or bitwise_xor cat ceil clamp clamp_max
-    clamp_min clone constant_pad_nd contiguous copy empty embedding eq fill fill_ flip floor full full_like gather
+    clamp_min clone constant_pad_nd contiguous copy empty embedding eq fill flip floor full full_like gather
     ge gt hardtanh index index_copy index_copy_ index_fill index_fill_ index_put index_put_ index_select isfinite isinf
     isnan le lift_fresh logical_and logical_not logical_or logical_xor lt masked_fill masked_fill_ masked_select max
     maximum min minimum ne neg nonzero ones ones_like relu relu_ repeat roll round scalar_tensor scatter scatter_
@@ -28,11 +28,16 @@ _MOVES = frozenset(
 )
 #: Operators that are right to the last bit where the result fits the format. A number that is assigned is copied.
 _ARITHMETIC = frozenset(
-    """copy_ add add_ sub sub_ rsub mul mul_ sum mm bmm matmul addmm baddbmm dot mv square prod cumsum _to_copy
+    """copy_ fill_ add add_ sub sub_ rsub mul mul_ sum mm bmm matmul addmm baddbmm dot mv square prod cumsum _to_copy
     index_add index_add_ scatter_add scatter_add_ pow""".split()
 )
-_SUMS = frozenset("copy_ add add_ sub sub_ rsub _to_copy".split())
+_SUMS = frozenset("copy_ fill_ add add_ sub sub_ rsub _to_copy".split())
 _PRODUCTS = frozenset("mm bmm matmul addmm baddbmm dot mv".split())
+#: Those after which nothing says that a value was none: the card's NaN, where the CPU has an infinity, is no number.
+_FORGET = frozenset(
+    """eq ne lt le gt ge isnan isinf isfinite sign sgn argmax argmin sort topk where logical_and logical_or logical_not
+    logical_xor""".split()
+)
 #: Those that the card does in 32 bits as the CPU does.
 _AS_ON_THE_CPU = _SUMS | frozenset("mul mul_ square".split())
 
@@ -51,7 +56,7 @@ class Rounding(TorchDispatchMode):
         super().__init__()
         self.random = None if seed is None else torch.Generator().manual_seed(seed)
         self.beyond = False  # a 16-bit value was outside of what both formats hold
-        self.undefined = False  # a write read what it wrote
+        self.undefined = False  # PyTorch, or the format, says nothing about what comes out
         self.overflows = False  # arithmetic made it so: the card has one symbol for NaN and infinity
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
@@ -93,11 +98,17 @@ class Rounding(TorchDispatchMode):
             operands = sum(bool(t.isinf().any()) for t in tensors) + sum(map(math.isinf, numbers))
             infinite = operands > (1 if name in _SUMS else 0)  # the largest number and a small one do not overflow
             self.beyond, self.overflows = self.beyond or infinite, self.overflows or infinite
-        # A write that reads, through another view, what it has written: PyTorch says nothing about the order.
+        # What was infinite in 16 bits, and is NaN on the card, decides.
+        infinite = any(t.dtype in LIMIT and bool(t.isinf().any()) for t in tensors)
+        self.undefined = self.undefined or (self.overflows and name in _FORGET and infinite)
+        # A write that reads, through another view, what it has written, or that writes an element more than once:
+        # PyTorch says nothing about the order, and its own compiler writes expanded tensors otherwise.
         if func._schema.is_mutable:
             target, *others = tensors
-            self.undefined = self.undefined or any(
-                _memory(t) == _memory(target) and _elements(t) != _elements(target) for t in others
+            self.undefined = (
+                self.undefined
+                or _overlaps_itself(target)
+                or any(_memory(t) == _memory(target) and _elements(t) != _elements(target) for t in others)
             )
 
     def _see(self, name: str, t: torch.Tensor, exact: torch.Tensor | None, narrows: bool) -> None:
@@ -131,6 +142,13 @@ def _memory(t: torch.Tensor) -> int:
 
 def _elements(t: torch.Tensor) -> tuple:
     return t.shape, t.stride(), t.storage_offset()
+
+
+def _overlaps_itself(t: torch.Tensor) -> bool:
+    offsets = torch.zeros((), dtype=torch.int64)
+    for size, stride in zip(t.shape, t.stride(), strict=True):
+        offsets = offsets[..., None] + torch.arange(size) * stride
+    return offsets.unique().numel() < t.numel()
 
 
 def _in_doubles(func, args, kwargs) -> torch.Tensor:

@@ -92,9 +92,10 @@ class TestTime:
         refused = tool("spyre-run", directory, "--machine", tmp_path / "bad.json", code=1).stderr
         assert "bad.json: times: memory: found -1, allowed: a number above 0" in refused
         (tmp_path / "one.json").write_text('{"machine": {"cores": 1}}')
-        assert "found core 1, allowed: 0 to 0" in tool(
-            "spyre-run", directory, "--machine", tmp_path / "one.json", code=1
-        ).stderr
+        assert (
+            "found core 1, allowed: 0 to 0"
+            in tool("spyre-run", directory, "--machine", tmp_path / "one.json", code=1).stderr
+        )
 
     def test_a_trace_for_perfetto(self, bundle, tmp_path):
         tool("spyre-run", bundle("softmax"), "--trace", tmp_path / "trace.json")

@@ -16,7 +16,7 @@ from torch._inductor.virtualized import NullHandler, V, ops
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from torch_spyre._inductor.errors import Unsupported
-from torch_spyre._inductor.extents import capacity, is_open
+from torch_spyre._inductor.extents import capacity, is_open, is_open_part
 
 # Into how many 16-bit parts the operands of a float32 product are split.
 _FLOAT32_PARTS = {"highest": 3, "high": 2, "medium": 1}
@@ -220,9 +220,7 @@ def _operand(value: ir.IRNode, otherwise) -> ir.IRNode:
     if isinstance(inner, ir.BaseView) and ir.is_storage_and_layout(inner.unwrap_view()):
         try:
             view = ir.ExternKernel.convert_to_reinterpret_view(inner)
-            if not is_open(view.get_layout().offset):
-                return view
-            return ir.ExternKernel.copy_input(inner)  # text says where a view begins
+            return ir.ExternKernel.copy_input(inner) if is_open_part(view) else view
         except NotImplementedError:
             pass
     if otherwise is not None:

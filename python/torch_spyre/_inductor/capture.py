@@ -17,6 +17,7 @@ that know nothing of sticks. The text is defined in ``spyre/graph``:
     }
 """
 
+import itertools
 import math
 import operator
 import os
@@ -100,6 +101,7 @@ class BodyRecorder(DefaultHandler):
         self.open_sizes = open_sizes or extents.Extents()
         self.wraps = wraps  # indices may count from the end
         self.scalars = scalars or LaunchScalars()
+        self.open_loops: dict[sympy.Symbol, sympy.Expr] = {}  # how far those run that end elsewhere next time
         self._scalar_sources: dict[str, str] = {}
         self.lines: list[str] = []
         self.types: dict[str, torch.dtype] = {}
@@ -120,7 +122,17 @@ class BodyRecorder(DefaultHandler):
         element = sympy.expand(V.graph.sizevars.simplify(index)) + place.offset
         if any(self._is_launch_symbol(symbol) for symbol in element.free_symbols):
             element = self._at_capacity(place.base, element)
-        return f"{place.base}[{write_index(element, self.indirect)}]"
+        return f"{place.base}[{write_index(self._inside(place.base, element), self.indirect)}]"
+
+    def _inside(self, base: str, element: sympy.Expr) -> sympy.Expr:
+        """Loops run over whole sticks. What is shorter than that is walked by positions, which end with the loop."""
+        spec = _spec(base)
+        for size, stride in zip(map(capacity, spec.get_size()), map(capacity, spec.get_stride()), strict=True):
+            for loop, length in self.open_loops.items():
+                if element.coeff(loop) == stride and 1 < size < capacity(length):
+                    value = self._value(f"index {loop} : int64", torch.int64)
+                    element += stride * (self._position(value, size) - loop)
+        return element
 
     def _at_capacity(self, base: str, element: sympy.Expr) -> sympy.Expr:
         """The element of a buffer with room for the largest call. Where its position is known at launch only, it is
@@ -222,10 +234,12 @@ class BodyRecorder(DefaultHandler):
     def indirect_indexing(self, x, size, check=True, wrap_neg=True):
         if isinstance(x, sympy.Basic):
             return x
+        size = extents.simplified(size)
         if wrap_neg and self.wraps:
-            extent = extents.fixed(size)
-            x = self.where(self.lt(x, 0), self.add(x, extent), x)
-        return self._position(x, extents.fixed(size))
+            x = self.where(self.lt(x, 0), self.add(x, size), x)
+        if extents.is_open(size):  # memory goes on behind the last element of this call, positions do not
+            x = self.where(self.lt(x, size), x, self.constant(capacity(size), self.types[x]))
+        return self._position(x, capacity(size))
 
     def _position(self, value: str, size: int) -> sympy.Symbol:
         value = self._value(f"checked_index {value} {{size: {size}}}", self.types[value])
@@ -316,6 +330,8 @@ def trace_body(buffer: ir.ComputedBuffer, recorder: BodyRecorder) -> tuple[list,
     groups = [_symbols("p", outer)]
     if isinstance(data, ir.Reduction):
         groups.append(_symbols("r", reduced))
+    lengths = zip(itertools.chain(*groups), outer + reduced, strict=True)
+    recorder.open_loops = {loop: length for loop, length in lengths if extents.is_open(length)}
     try:
         with V.set_ops_handler(recorder):
             buffer.get_store_function()(*groups)

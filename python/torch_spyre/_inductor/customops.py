@@ -36,6 +36,12 @@ _define("grouped_mm(Tensor x, Tensor weight, Tensor ends) -> Tensor", _grouped_s
 
 def _attention_shape(query, key, value, mask, is_causal, scale):
     torch._check(key.shape[-2] == value.shape[-2], lambda: f"keys {key.shape} and values {value.shape}")
+    if mask is not None:  # so that open sizes known to be equal are one
+        rows_and_keys = (query.shape[-2], key.shape[-2])[-mask.ndim :]
+        for size, wanted in zip(mask.shape[-2:], rows_and_keys, strict=True):
+            torch._check(
+                size == 1 or size == wanted, lambda: f"a mask {mask.shape} of queries {query.shape}, keys {key.shape}"
+            )
     return query.new_empty(*query.shape[:-1], value.shape[-1])
 
 

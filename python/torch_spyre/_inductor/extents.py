@@ -8,13 +8,16 @@ Every size and stride of the text is that of the capacity, and every tensor that
 Where a range has no end, ``config.dynamic_capacity`` gives it one, as a guard: a larger call is compiled anew.
 """
 
+import itertools
 import math
+import operator
 from dataclasses import dataclass, field
 
 import sympy
 import torch
 from torch._inductor import ir
 from torch._inductor.virtualized import V
+from torch.utils._sympy.functions import Max, Min
 
 from torch_spyre import _C
 from torch_spyre._inductor import config, real_inputs
@@ -23,6 +26,7 @@ from torch_spyre._inductor.kernels import STICK
 
 _MODERATE = 1 << 24  # elements
 _NO_END = torch.iinfo(torch.int32).max
+_LARGEST, _SMALLEST = (sympy.Max, Max), (sympy.Min, Min)
 
 
 def is_open(expr) -> bool:
@@ -35,9 +39,23 @@ def fixed(expr) -> int:
 
 
 def simplified(expr):
-    """As a number where the guards of this compilation make it one."""
+    """As a number where the guards of this compilation make it one. Of the largest or smallest of several numbers, the
+    one that it is in this call, by a guard."""
     expr = V.graph.sizevars.simplify(sympy.sympify(expr))
+    while choices := expr.atoms(*_LARGEST, *_SMALLEST):
+        choice = min(choices, key=str)  # which have none inside are as good as any: the loop goes on
+        expr = V.graph.sizevars.simplify(expr.xreplace({choice: _chosen(choice)}))
     return int(expr) if expr.is_Integer else expr
+
+
+def _chosen(choice: sympy.Expr) -> sympy.Expr:
+    largest = isinstance(choice, _LARGEST)
+    hint = V.graph.sizevars.optimization_hint
+    found = (max if largest else min)(choice.args, key=hint)
+    for other in choice.args:
+        if other is not found:
+            V.graph.sizevars.check_leq(*((other, found) if largest else (found, other)))
+    return found
 
 
 def _largest(symbol: sympy.Symbol) -> int:
@@ -109,7 +127,8 @@ def capacity(expr) -> int:
         return expr
     total = 1
     for factor in sympy.Mul.make_args(sympy.factor(expr)):
-        total *= int(factor) if factor.is_Integer else _room(factor)
+        base, power = factor.as_base_exp()
+        total *= (int(base) if base.is_Integer else _room(base)) ** int(power)
     return total
 
 
@@ -132,6 +151,22 @@ class Extents:
 
     def declarations(self) -> list[str]:
         return [f"  extent {name} <= {_room(size)} of='{size}'" for size, name in self.names.items()]
+
+
+def is_open_part(view: ir.ReinterpretView) -> bool:
+    """Whether a view begins or ends inside its buffer where that changes from call to call, or repeats elements as
+    often. Calls walk an open dimension of a buffer as far as it goes: they are given a copy of such a view."""
+    layout, whole = view.get_layout(), V.graph.try_get_buffer(view.get_name())
+    steps = [(capacity(s), simplified(n)) for s, n in zip(whole.get_stride(), whole.get_size(), strict=True)]
+    steps.sort(key=lambda step: step[0])
+
+    def is_whole(size, stride: int) -> bool:  # a dimension of the buffer, or several that lie behind one another
+        outer = [step for step in steps if step[0] >= stride and step[1] != 1]
+        merged = itertools.accumulate((length for _, length in outer), operator.mul)
+        return bool(outer) and outer[0][0] == stride and size in merged
+
+    lengths = [(simplified(n), capacity(s)) for n, s in zip(layout.size, layout.stride, strict=True)]
+    return is_open(simplified(layout.offset)) or not all(is_whole(*step) for step in lengths if is_open(step[0]))
 
 
 def check_rows(size, stride) -> None:

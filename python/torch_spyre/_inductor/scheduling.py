@@ -130,7 +130,8 @@ class SpyreScheduling(BaseScheduling):
                 if origin is None or not config.cpu_fallback_on_refusal:
                     raise
                 key = patches.operator_key(origin)
-                patches.refuse(key, str(error))
+                for refused in [origin, *_views_to_call(origin)]:
+                    patches.refuse(patches.operator_key(refused), str(error))
                 nodes = _without(nodes, key, wrapper)
         patches.start_again_if_refused()
 
@@ -169,6 +170,20 @@ def _origin_of(name: str | None):
     """The FX node behind a node of the graph text; none where the graph as a whole is refused."""
     buffer = V.graph.name_to_buffer.get(name)
     return None if buffer is None else capture.fx_node(buffer)
+
+
+def _views_to_call(node) -> list:
+    """The views that an operator on the CPU must be given by calls. Otherwise loops of the card copy what they show:
+    that was refused as well where the operator is on the CPU already, and a copy must not be written to."""
+    schema = getattr(node.target, "_schema", None)
+    if not patches.is_refused(node) and not (schema is not None and schema.is_mutable):
+        return []
+    return _views_before(node)
+
+
+def _views_before(node) -> list:
+    views = [given for given in node.all_input_nodes if getattr(given.target, "is_view", False)]
+    return views + [further for view in views for further in _views_before(view)]
 
 
 def _without(nodes: Sequence[SchedulerNode], key: tuple, wrapper) -> list[SchedulerNode]:

@@ -60,11 +60,17 @@ class _DeviceTensors:
         return kernels.eager_layout(_with_room(spec.get_size()), _with_room(spec.get_stride()), spec.get_dtype())
 
     def codegen_reinterpret_view(self, data, size, stride, offset, writeline, dtype=None) -> str:
-        if data.get_device().type == "spyre" and any(map(is_open, (*size, *stride))):
+        if self._has_room(data) and any(map(is_open, (*size, *stride))):
             view = (self.codegen_python_shape_tuple(tuple(size)), self.codegen_python_shape_tuple(_with_room(stride)))
             name = f"reinterpret_tensor({data.get_name()}, {', '.join(view)}, {self.codegen_sizevar(offset)})"
             return name if dtype in (None, data.get_dtype()) else f"aten.view.dtype({name}, {dtype})"
         return super().codegen_reinterpret_view(data, size, stride, offset, writeline, dtype)
+
+    def _has_room(self, buffer) -> bool:
+        """Whether the wrapper or a region made it; inputs and what other kernels return lie as PyTorch says."""
+        name = buffer.get_name()
+        by_others = name in V.graph.graph_inputs or _made_elsewhere(V.graph.get_buffer(name))
+        return buffer.get_device().type == "spyre" and (name in self.device_layouts or not by_others)
 
     def input_offset(self, name: str) -> int:
         tensor = self._real_input(name)
@@ -80,11 +86,8 @@ class _DeviceTensors:
         """A region that runs several times is compiled for the tensors of its first run; those of others that lie
         otherwise are copied. Its results lie as its kernels leave them."""
         region = invoke_subgraph.subgraph.graph
-        whole = {
-            inner: given.get_name()
-            for inner, given in zip(region.graph_input_names, invoke_subgraph.inputs, strict=True)
-            if isinstance(given, ir.Buffer) and given.get_device().type == "spyre"
-        }
+        given = dict(zip(region.graph_input_names, map(_whole_buffer, invoke_subgraph.inputs), strict=True))
+        whole = {inner: b.get_name() for inner, b in given.items() if b is not None and b.get_device().type == "spyre"}
         layouts = {inner: self.layout_of(name) for inner, name in whole.items() if self.input_offset(name) == 0}
         self.layouts_of_regions.setdefault(region.name, layouts)
         super().codegen_invoke_subgraph(invoke_subgraph)
@@ -143,6 +146,14 @@ class SpyreSubgraphWrapperCodegen(_DeviceTensors, SubgraphPythonWrapperCodegen):
 
 def _with_room(numbers) -> tuple[int, ...]:
     return tuple(map(capacity, numbers))
+
+
+def _whole_buffer(operand: ir.IRNode) -> ir.Buffer | None:
+    """The buffer that an operand is all of, as it lies."""
+    buffer = operand
+    while isinstance(buffer, ir.MutableBox | ir.ReinterpretView):
+        buffer = buffer.data
+    return buffer if isinstance(buffer, ir.Buffer) and buffer.get_layout() == operand.get_layout() else None
 
 
 def _last(enum) -> str:

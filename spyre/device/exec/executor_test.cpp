@@ -57,6 +57,30 @@ TEST(FastExecutor, AgreesWithTheInterpreterOnRandomArtifacts) {
   EXPECT_THAT(paths.fast, Gt(20 * paths.interpreted)) << paths.interpreted << " went to the interpreter";
 }
 
+/// Cores that share columns of a product have what it multiplies in scratchpads of their own: some hold the same.
+TEST(FastExecutor, CopiesOfAnOperandMayBeAlike) {
+  int tried = 0;
+  for (int seed = 0; tried < 20; ++seed) {
+    ASSERT_LT(seed, 20000) << "random artifacts have no such products any more";
+    ArtifactMaker maker(seed);
+    const RandomArtifact made = maker.make();
+    const OpSpec& op = made.op;
+    if (op.function != "batchmatmul" || !op.tensors[0].lx || op.cores() < 2) {
+      continue;
+    }
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    TestMemory memory = filled_memory(maker, op, made.hbm_bytes, made.lx_bytes);
+    for (int core = 1; core < op.cores(); ++core) {
+      if (core % 3 != 0) {
+        std::ranges::copy(memory.lx(0), memory.lx(core).begin());
+      }
+    }
+    PathCounts paths;
+    ASSERT_TRUE(run_both(read(op), {}, memory, {}, &paths).ok());
+    tried += static_cast<int>(paths.fast);
+  }
+}
+
 /// Ops large enough to be shared out: a product with split K, a reduction each way, a transposed matrix, a sum.
 std::vector<OpSpec> large_ops() {
   const int64_t k = 1 << 20;

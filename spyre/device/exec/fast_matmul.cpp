@@ -55,14 +55,17 @@ class Matmul final : public FastKernel {
     for (size_t begin = 0; begin < blocks_.size();) {
       size_t end = begin;
       int64_t floats = 0;
-      std::vector<int64_t> at;
+      std::vector<Widened> blocks;
       while (end < blocks_.size() && (end == begin || floats + widened_size(blocks_[end]) <= kWidened)) {
-        at.push_back(floats);
+        blocks.push_back({.block = &blocks_[end], .at = floats});
         floats += widened_size(blocks_[end++]);
       }
       const std::unique_ptr<float[]> widened(new float[floats]);
-      widen_blocks(begin, at, widened.get(), places);
-      multiply_blocks(begin, at, widened.get(), places);
+      for (Widened& block : blocks) {
+        find_copies(block, places);
+        widen(block, widened.get(), places);
+      }
+      multiply_blocks(blocks, widened.get(), places);
       begin = end;
     }
   }
@@ -71,6 +74,15 @@ class Matmul final : public FastKernel {
   /// Rows of one batch that share W: all of them where W is in HBM, those of one slice where it is in LX.
   struct Block {
     int64_t batch = 0, first = 0, rows = 0;
+  };
+
+  /// X of a block as fp32. Cores that share columns of C have a copy of X in their scratchpads; copies with the same
+  /// bytes, as a result that several cores share leaves them, are widened once.
+  struct Widened {
+    const Block* block;
+    int64_t at = 0;                ///< the first float
+    std::vector<int64_t> copies;   ///< that differ
+    std::vector<int64_t> copy_of;  ///< [copy]: its like among `copies`
   };
 
   bool init(const FastShape& shape) {
@@ -175,41 +187,73 @@ class Matmul final : public FastKernel {
   int64_t planes() const { return ceil_div(shape_.bound->limit[n_], x_slice_); }
   int64_t widened_size(const Block& block) const { return planes() * block.rows * x_row_; }
 
-  /// X of a block, once for each copy of it that cores have in their scratchpads.
-  void widen_blocks(size_t first, const std::vector<int64_t>& at, float* widened,
-                    const Places& places) const {
-    const Geometry& x = shape_.input(0);
-    const int64_t slice = shape_.bound->extents.per_core[k_];
-    for (size_t b = 0; b < at.size(); ++b) {
-      const Block& block = blocks_[first + b];
-      parallel_for(planes() * block.rows, std::max<int64_t>(65536 / depth_, 1),
-                   [&](int64_t begin, int64_t end) {
-                     for (int64_t i = begin; i < end; ++i) {
-                       float* to = widened + at[b] + i * x_row_;
-                       for (int64_t k = 0; k < depth_; k += slice) {
-                         const Coordinate g =
-                             point(block.batch, block.first + i % block.rows, i / block.rows * x_slice_, k);
-                         const std::byte* from = stick_at(shape_.op().inputs[0], g, places);
-                         for (int64_t j = 0; j < slice; j += kPanel) {
-                           shape_.vectors->widen(from + j / kPanel * x.step[k_], to + k + j, kPanel);
-                         }
+  /// The stick of X that begins a slice of K in a row of a block, as one copy has it.
+  const std::byte* x_at(const Block& block, int64_t copy, int64_t row, int64_t k,
+                        const Places& places) const {
+    return stick_at(shape_.op().inputs[0], point(block.batch, block.first + row, copy * x_slice_, k), places);
+  }
+
+  bool same_bytes(const Block& block, int64_t copy, int64_t other, const Places& places) const {
+    const int64_t slice = shape_.bound->extents.per_core[k_], step = shape_.input(0).step[k_];
+    for (int64_t row = 0; row < block.rows; ++row) {
+      for (int64_t k = 0; k < depth_; k += slice) {
+        const std::byte *a = x_at(block, copy, row, k, places), *b = x_at(block, other, row, k, places);
+        for (int64_t stick = 0; a != b && stick < slice / kPanel; ++stick) {
+          if (std::memcmp(a + stick * step, b + stick * step, kStickBytes.count()) != 0) {
+            return false;
+          }
+        }
+      }
+    }
+    return true;
+  }
+
+  void find_copies(Widened& widened, const Places& places) const {
+    std::vector<char> like_first(planes(), 1);
+    const int64_t elements = widened.block->rows * depth_;
+    parallel_for(planes() - 1, std::max<int64_t>(kParallelPoints / elements, 1),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t copy = begin + 1; copy <= end; ++copy) {
+                     like_first[copy] = same_bytes(*widened.block, copy, 0, places);
+                   }
+                 });
+    for (int64_t copy = 0; copy < planes(); ++copy) {
+      if (copy == 0 || !like_first[copy]) {
+        widened.copies.push_back(copy);
+      }
+      widened.copy_of.push_back(like_first[copy] ? 0 : std::ssize(widened.copies) - 1);
+    }
+  }
+
+  void widen(const Widened& widened, float* floats, const Places& places) const {
+    const int64_t slice = shape_.bound->extents.per_core[k_], step = shape_.input(0).step[k_];
+    const int64_t rows = widened.block->rows;
+    parallel_for(std::ssize(widened.copies) * rows, std::max<int64_t>(kParallelPoints / depth_, 1),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) {
+                     float* to = floats + widened.at + i * x_row_;
+                     for (int64_t k = 0; k < depth_; k += slice) {
+                       const std::byte* from =
+                           x_at(*widened.block, widened.copies[i / rows], i % rows, k, places);
+                       for (int64_t j = 0; j < slice; j += kPanel) {
+                         shape_.vectors->widen(from + j / kPanel * step, to + k + j, kPanel);
                        }
                      }
-                   });
-    }
+                   }
+                 });
   }
 
   // ---- C
 
-  void multiply_blocks(size_t first, const std::vector<int64_t>& at, const float* widened,
-                       const Places& places) const {
+  void multiply_blocks(const std::vector<Widened>& blocks, const float* widened, const Places& places) const {
     const int64_t panels = shape_.bound->limit[n_] / kPanel;
-    const int64_t macs = blocks_[first].rows * kPanel * depth_;
-    parallel_for(static_cast<int64_t>(at.size()) * panels, std::max<int64_t>(kParallelMacs / macs, 1),
+    const int64_t macs = blocks[0].block->rows * kPanel * depth_;
+    parallel_for(std::ssize(blocks) * panels, std::max<int64_t>(kParallelMacs / macs, 1),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i) {
-                     const int64_t b = i / panels;
-                     multiply_panel(blocks_[first + b], widened + at[b], i % panels * kPanel, places);
+                     const Widened& of = blocks[i / panels];
+                     const int64_t n = i % panels * kPanel, copy = of.copy_of[n / x_slice_];
+                     multiply_panel(*of.block, widened + of.at + copy * of.block->rows * x_row_, n, places);
                    }
                  });
   }
@@ -223,8 +267,7 @@ class Matmul final : public FastKernel {
   }
 
   /// All rows of a block, one panel of columns.
-  void multiply_panel(const Block& block, const float* widened, int64_t n, const Places& places) const {
-    const float* x = widened + n / x_slice_ * block.rows * x_row_;
+  void multiply_panel(const Block& block, const float* x, int64_t n, const Places& places) const {
     const int64_t slice = shape_.bound->extents.per_core[k_];
     Scratch& mine = scratch();
     const int64_t size = block.rows * kPanel;

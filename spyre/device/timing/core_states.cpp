@@ -3,29 +3,6 @@
 #include "spyre/device/timing/timeline.h"
 
 namespace spyre::timing {
-namespace {
-
-/// Which of two units that work at once a core is said to be busy with: the smaller.
-int precedence(Unit unit) {
-  switch (unit) {
-    case Unit::kMatrix:
-      return 0;
-    case Unit::kVector:
-      return 1;
-    case Unit::kRing:
-      return 2;
-    case Unit::kLoad:
-      return 3;
-    case Unit::kStore:
-      return 4;
-    case Unit::kIdle:
-      return 5;
-  }
-  return 5;
-}
-
-}  // namespace
-
 std::vector<Phase> core_states(const Timeline& timeline, int core) {
   std::vector<const Phase*> phases;
   std::vector<Nanos> edges = {Nanos{0}, timeline.kernel};
@@ -46,7 +23,7 @@ std::vector<Phase> core_states(const Timeline& timeline, int core) {
     for (; next < phases.size() && phases[next]->begin <= edges[i]; ++next) active.push_back(phases[next]);
     Phase state = {.core = core, .begin = edges[i], .end = edges[i + 1]};
     for (const Phase* phase : active) {
-      if (precedence(phase->unit) < precedence(state.unit)) {
+      if (phase->unit < state.unit) {
         state.unit = phase->unit;
         state.execute = phase->execute;
       }

@@ -83,7 +83,9 @@ class WorkBuilder {
           work_.loads.push_back({.bytes = moved.hbm_read});
           again_.push_back(is_again(t));
         }
-        work_.loads[found->second].cores.push_back(core);
+        // An operand that is there twice (x * x) is the same stream.
+        std::vector<int>& readers = work_.loads[found->second].cores;
+        if (std::find(readers.begin(), readers.end(), core) == readers.end()) readers.push_back(core);
       }
     }
   }

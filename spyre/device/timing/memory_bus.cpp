@@ -16,33 +16,34 @@ size_t MemoryBus::own_port(double width) {
   return widths_.size() - 1;
 }
 
-MemoryBus::Id MemoryBus::add(double bytes, double per_byte, size_t port, bool reads) {
-  streams_.push_back({bytes, per_byte, port, reads});
-  if (bytes > 0) active_.push_back(streams_.size() - 1);
+MemoryBus::Id MemoryBus::add(const Request& request) {
+  streams_.push_back({request, request.bytes});
+  if (request.bytes > 0) active_.push_back(streams_.size() - 1);
   stale_ = true;
   return streams_.size() - 1;
 }
 
 void MemoryBus::share() {
   stale_ = false;
-  // Speeds rise together; streams whose port is full stay at the speed they have reached.
+  // The speed for one core rises for all; streams whose port is full stay at the speed they have reached.
   std::vector<Id> rising = active_;
   double bus_free = 1;
   while (!rising.empty()) {
     double bus_wait = 0;
-    std::map<size_t, int> passing;  // streams by port
+    std::map<size_t, int> passing;  // cores by port
     for (const Id id : rising) {
-      bus_wait += streams_[id].per_byte;
-      ++passing[streams_[id].port];
+      const Request& request = streams_[id].request;
+      bus_wait += request.per_byte * request.cores;
+      passing[request.port] += request.cores;
     }
     double speed = bus_free / bus_wait;
-    for (const auto& [port, count] : passing) speed = std::min(speed, widths_[port] / count);
+    for (const auto& [port, cores] : passing) speed = std::min(speed, widths_[port] / cores);
     const bool memory_full = speed == bus_free / bus_wait;
     std::erase_if(rising, [&](Id id) {
-      Stream& stream = streams_[id];
-      if (!memory_full && widths_[stream.port] / passing[stream.port] > speed) return false;
-      stream.speed = speed;
-      bus_free -= speed * stream.per_byte;
+      const Request& request = streams_[id].request;
+      if (!memory_full && widths_[request.port] / passing[request.port] > speed) return false;
+      streams_[id].speed = speed * request.cores;
+      bus_free -= streams_[id].speed * request.per_byte;
       return true;
     });
   }
@@ -62,7 +63,7 @@ void MemoryBus::advance(double ns) {
   for (const Id id : active_) {
     Stream& stream = streams_[id];
     const double moved = std::min(stream.left, stream.speed * ns);
-    busy_ += moved * stream.per_byte;
+    busy_ += moved * stream.request.per_byte;
     stream.left -= moved;
     if (stream.left < kRounding) stream.left = 0;
   }
@@ -72,7 +73,7 @@ void MemoryBus::advance(double ns) {
 double MemoryBus::speed(bool reads) const {
   double sum = 0;
   for (const Id id : active_) {
-    if (streams_[id].reads == reads) sum += streams_[id].speed;
+    if (streams_[id].request.reads == reads) sum += streams_[id].speed;
   }
   return sum;
 }

@@ -10,10 +10,12 @@ namespace spyre::timing {
 /// The off-chip memory while streams share it.
 ///
 /// The memory spends `per_byte` ns on each byte of a stream, one byte at a time. A stream also passes a port,
-/// which takes so many bytes per ns of all its streams together. All streams go at the same speed, but for
-/// those whose port is full; what they leave is for the others.
+/// which takes so many bytes per ns of all its streams together. Every core that a stream is for counts alike:
+/// a stream for three cores goes three times as fast as one for a single core. Streams whose port is full are
+/// slower; what they leave is for the others.
 ///
 ///     memory 6 bytes per ns, a port of 1 for stream a, wide ones for b and c:      a 1, b 2.5, c 2.5
+///     the same, b for 4 cores:                                                     a 1, b 4, c 1
 class MemoryBus {
  public:
   using Id = size_t;
@@ -23,7 +25,13 @@ class MemoryBus {
   /// A port that nobody else passes.
   size_t own_port(double width);
 
-  Id add(double bytes, double per_byte, size_t port, bool reads);
+  struct Request {
+    double bytes, per_byte;
+    size_t port;
+    bool reads;
+    int cores = 1;
+  };
+  Id add(const Request& request);
 
   /// Time until the first stream ends if nothing is added; infinite when none is under way.
   double until_next_end();
@@ -39,10 +47,8 @@ class MemoryBus {
 
  private:
   struct Stream {
+    Request request;
     double left;
-    double per_byte;
-    size_t port;
-    bool reads;
     double speed = 0;
   };
   void share();

@@ -16,9 +16,9 @@ TEST(MemoryBus, WhatAFullPortLeavesIsForTheOthers) {
   //     b  |<- 10 bytes, 4 ns ->|
   //     c  |<- 10 bytes, 4 ns ->|
   MemoryBus bus;
-  const auto a = bus.add(10, 1.0 / 6, bus.own_port(1), true);
-  const auto b = bus.add(10, 1.0 / 6, bus.own_port(100), true);
-  bus.add(10, 1.0 / 6, bus.own_port(100), false);
+  const auto a = bus.add({10, 1.0 / 6, bus.own_port(1), true});
+  const auto b = bus.add({10, 1.0 / 6, bus.own_port(100), true});
+  bus.add({10, 1.0 / 6, bus.own_port(100), false});
   EXPECT_NEAR(bus.until_next_end(), 4, 1e-12);
   EXPECT_NEAR(bus.speed(true), 3.5, 1e-12);
   EXPECT_NEAR(bus.speed(false), 2.5, 1e-12);
@@ -36,13 +36,25 @@ TEST(MemoryBus, StreamsOfOneCoreShareItsPort) {
   // Two streams of 6 bytes through one port of 2, another alone through its own of 2; the memory is idle half
   // of the time.
   MemoryBus bus;
-  bus.add(6, 0.125, bus.port(3, 2), true);
-  bus.add(6, 0.125, bus.port(3, 2), false);
-  const auto alone = bus.add(6, 0.125, bus.port(4, 2), true);
+  bus.add({6, 0.125, bus.port(3, 2), true});
+  bus.add({6, 0.125, bus.port(3, 2), false});
+  const auto alone = bus.add({6, 0.125, bus.port(4, 2), true});
   EXPECT_NEAR(bus.until_next_end(), 3, 1e-12);
   bus.advance(3);
   EXPECT_TRUE(bus.done(alone));
   EXPECT_NEAR(bus.until_next_end(), 3, 1e-12);
+}
+
+TEST(MemoryBus, AStreamForManyCoresHasTheShareOfAllOfThem) {
+  // Of 5 bytes per ns a stream for four cores gets 4, its neighbour 1.
+  MemoryBus bus;
+  const auto four = bus.add({8, 0.2, bus.own_port(100), true, 4});
+  const auto one = bus.add({8, 0.2, bus.own_port(100), true});
+  EXPECT_NEAR(bus.until_next_end(), 2, 1e-12);
+  bus.advance(2);
+  EXPECT_TRUE(bus.done(four));
+  EXPECT_FALSE(bus.done(one));
+  EXPECT_NEAR(bus.until_next_end(), 6.0 / 5, 1e-12);
 }
 
 TEST(RingLinks, MessagesThatMeetOnALinkShareIt) {

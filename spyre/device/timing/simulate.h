@@ -20,8 +20,8 @@ namespace spyre::timing {
 ///    stores waits for the last byte.
 ///  - Within an execute a core computes while its slices arrive and leave; it is done when its work is done
 ///    and its last slice is there.
-///  - All transfers share the off-chip memory fairly; one alone is no faster than its cores can take it. A
-///    slice that several cores read passes once, and the ring hands it round.
+///  - All transfers share the off-chip memory, every core alike; one alone is no faster than its cores can
+///    take it. A slice that several cores read passes once, and the ring hands it round.
 ///  - Partial sums travel the ring in k - 1 steps when all cores have computed; links carry both directions,
 ///    transfers that meet on a link share it.
 Result<Timeline> simulate(const program::DeviceProgram& program, const exec::LaunchValues& launch,

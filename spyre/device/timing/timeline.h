@@ -19,12 +19,13 @@
 /// host's: what one launch costs it, whether or not it waits for the kernel then.
 namespace spyre::timing {
 
-/// A part of a core, and with it a track in a trace.
+/// A part of a core, and with it a track in a trace. Of several that work at once the first here is what the
+/// core is said to do.
 enum class Unit : uint8_t {
-  kLoad,    ///< from off-chip memory into the core
   kMatrix,  ///< the systolic arrays of both corelets
   kVector,  ///< the vector arrays
   kRing,    ///< sending to other cores
+  kLoad,    ///< from off-chip memory into the core
   kStore,   ///< from the core to off-chip memory
   kIdle,    ///< none of these; only in what `core_states` gives
 };
@@ -78,8 +79,8 @@ struct Timeline {
 enum class Detail : uint8_t { kTotals, kExecutes, kCores };
 
 /// One core from 0 to the end of the kernel in states that follow one another without gap or overlap: where
-/// several units work at once the first of kMatrix, kVector, kRing, kLoad, kStore counts, where none does
-/// kIdle. Busy and idle add up to the kernel. A state's amount is 0; phases have the amounts.
+/// several units work at once the first one counts, where none does kIdle. Busy and idle add up to the
+/// kernel. A state's amount is 0; phases have the amounts.
 std::vector<Phase> core_states(const Timeline& timeline, int core);
 
 }  // namespace spyre::timing

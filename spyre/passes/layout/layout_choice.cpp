@@ -9,6 +9,7 @@
 
 #include "spyre/base/text.h"
 #include "spyre/graph/normal_op.h"
+#include "spyre/passes/layout/part_of_buffer.h"
 #include "spyre/passes/select/pad_contractions.h"
 
 namespace spyre {
@@ -49,8 +50,12 @@ class NodeTable {
         candidates_(candidates),
         conversions_(conversions),
         copies_(options.copies) {
-    for (const auto& [name, access] : op_.indices) operands_.push_back(access.buffer);
-    for (const Access& access : op_.inputs) operands_.push_back(access.buffer);
+    for_each_read(op_, [&](const Access& access) {
+      operands_.push_back(access.buffer);
+      const Buffer& read = graph.buffers[static_cast<size_t>(access.buffer)];
+      copyable_.push_back(!graph.is_given(access.buffer) ||
+                          keeps_to_dimensions(read, access.index, node.loops));
+    });
     const size_t outputs = layouts_of(op_.output.buffer).size();
     alone_.assign(outputs, -1);
     fits_.resize(operands_.size());
@@ -74,7 +79,7 @@ class NodeTable {
     const bool constant = graph_.buffers[static_cast<size_t>(operands_[i])].fill.has_value();
     std::vector<Reading> found;
     if (!constant && fits(out, i, has)) return {{has, 0}};
-    if (zeros_must_stay(i) || (!copies_ && !constant)) return {};
+    if (zeros_must_stay(i) || ((!copies_ || !copyable_[i]) && !constant)) return {};
     for (const int as : copies) {
       if (fits(out, i, as)) return {{as, 0}};
     }
@@ -150,6 +155,7 @@ class NodeTable {
   Conversions& conversions_;
   const bool copies_;
   std::vector<BufferId> operands_;
+  std::vector<bool> copyable_;                          // by operand: a copy holds all that is read
   std::vector<int8_t> alone_;                           // -1 not asked yet
   std::vector<std::vector<std::vector<int8_t>>> fits_;  // operand, output, candidate
 };

@@ -68,6 +68,10 @@ class Halver {
         graph_.nodes.push_back(node);
         continue;
       }
+      for (Access& input : node.op.inputs) {
+        if (const auto known = collected_.find(input.buffer); known != collected_.end())
+          input.buffer = known->second;
+      }
       node.op.output.buffer = collected(node.op.output.buffer);
       rewrite(node);
     }
@@ -102,7 +106,7 @@ class Halver {
            (graph_.is_local(from) && graph_.is_local(to) && op.indices.empty());
   }
 
-  // Results are put together in a buffer that may have any layout.
+  // Results are put together in a buffer that may have any layout, and read there: they are delivered last.
   BufferId collected(BufferId target) {
     if (!graph_.is_result(target) || graph_.buffers[static_cast<size_t>(target)].is_input) return target;
     const auto known = collected_.find(target);

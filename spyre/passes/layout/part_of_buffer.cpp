@@ -32,6 +32,37 @@ std::optional<size_t> dimension_of_stride(const Buffer& buffer, int64_t stride) 
   return std::nullopt;
 }
 
+// With dimensions that follow one another without a gap as one, the outermost first.
+Buffer with_joined_dimensions(const Buffer& buffer, const std::vector<size_t>& outermost_first) {
+  Buffer found{.offset = buffer.offset};
+  for (const size_t d : outermost_first) {
+    const int64_t size = buffer.size[d], stride = buffer.stride[d];
+    if (!found.size.empty() && found.stride.back() == size * stride) {
+      found.size.back() *= size;
+      found.stride.back() = stride;
+    } else {
+      found.size.push_back(size);
+      found.stride.push_back(stride);
+    }
+  }
+  return found;
+}
+
+// Steps along the dimensions of a buffer, the outermost first; what is left of them lies between its elements.
+struct Steps {
+  std::vector<int64_t> along;
+  int64_t rest;
+};
+
+Steps steps_of(const Buffer& buffer, int64_t elements) {
+  Steps steps{.along = {}, .rest = elements};
+  for (const int64_t stride : buffer.stride) {
+    steps.along.push_back(steps.rest / stride);
+    steps.rest %= stride;
+  }
+  return steps;
+}
+
 int64_t sticks(int64_t elements, int64_t lanes) {
   return (elements + lanes - 1) / lanes;
 }
@@ -68,6 +99,23 @@ std::optional<BufferPart> part_read(const Buffer& buffer, const Expr& index, con
     if (part.low[d] + part.size[d] > buffer.size[d]) return std::nullopt;
   }
   return part;
+}
+
+bool keeps_to_dimensions(const Buffer& buffer, const Expr& index, const std::vector<Loop>& loops) {
+  const std::optional<std::vector<size_t>> dims = outermost_first(buffer);
+  if (!dims || buffer.elements() >= buffer.reach() || !index.index_tensors().empty()) return true;
+  const Buffer dense = with_joined_dimensions(buffer, *dims);
+  const Steps start = steps_of(dense, index.constant_term() - buffer.offset);
+  std::vector<int64_t> low = start.along, high = start.along;
+  bool between = start.rest != 0;
+  for (const ExprTerm& term : index.terms()) {
+    const int64_t last = term.kind == AtomKind::kSymbol ? extent_of(loops, term.name) - 1 : 0;
+    const Steps steps = steps_of(dense, term.coefficient);
+    between |= last > 0 && steps.rest != 0;
+    for (size_t d = 0; d < low.size(); ++d) (steps.along[d] < 0 ? low : high)[d] += last * steps.along[d];
+  }
+  for (size_t d = 0; d < low.size(); ++d) between |= low[d] < 0 || high[d] >= dense.size[d];
+  return !between;
 }
 
 BufferPart joined(const BufferPart& a, const BufferPart& b) {

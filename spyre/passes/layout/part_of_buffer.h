@@ -27,6 +27,10 @@ struct BufferPart {
 /// they share elements. The index counts from the buffer's own offset.
 std::optional<BufferPart> part_read(const Buffer& buffer, const Expr& index, const std::vector<Loop>& loops);
 
+/// Whether an index names elements of the buffer's dimensions only, not what lies between or behind them in the storage
+/// it is a view of: a copy of the buffer has not got those.
+bool keeps_to_dimensions(const Buffer& buffer, const Expr& index, const std::vector<Loop>& loops);
+
 /// The smallest part that holds both.
 BufferPart joined(const BufferPart& a, const BufferPart& b);
 

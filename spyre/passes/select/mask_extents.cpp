@@ -6,6 +6,10 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace spyre {
 namespace {
@@ -47,29 +51,33 @@ class Masker {
     std::vector<Instruction> given = std::move(node_.body);
     node_.body.clear();
     std::vector<int> now;  // where each given instruction is
+    const auto renamed = [&](const Expr& index) {
+      return rename_index_tensors(index,
+                                  [&](const std::string& value) { return name_of(now[position_of(value)]); });
+    };
+    const std::set<std::string> scattered = node_.target_index.index_tensors();
     for (Instruction& instruction : given) {
       for (int& operand : instruction.operands) operand = now[static_cast<size_t>(operand)];
-      for (size_t i = now.size(); i-- > 0;) {
-        instruction.index =
-            rename_index_tensor(instruction.index, fmt::format("v{}", i), fmt::format("w{}", now[i]));
-      }
-      instruction.index = unprimed(instruction.index);
-      SPYRE_ASSIGN_OR_RETURN(const int at, write(std::move(instruction)));
+      instruction.index = renamed(instruction.index);
+      const bool is_target = scattered.contains(name_of(static_cast<int>(now.size())));
+      SPYRE_ASSIGN_OR_RETURN(const int at, write(std::move(instruction), is_target));
       now.push_back(at);
     }
-    for (size_t i = now.size(); i-- > 0;) {
-      node_.target_index =
-          rename_index_tensor(node_.target_index, fmt::format("v{}", i), fmt::format("w{}", now[i]));
-    }
-    node_.target_index = unprimed(node_.target_index);
+    node_.target_index = renamed(node_.target_index);
     node_.result = now[static_cast<size_t>(node_.result)];
+    for (const Loop* loop : scattering_) node_.result = or_first(node_.result, *loop);
     return Status();
   }
 
  private:
-  Result<int> write(Instruction instruction) {
+  // The name that index expressions know the value of an instruction by, and back.
+  static std::string name_of(int value) { return fmt::format("v{}", value); }
+  static size_t position_of(const std::string& value) { return std::stoul(value.substr(1)); }
+
+  Result<int> write(Instruction instruction, bool is_target) {
     if (instruction.op == BodyOp::checked_index) {
-      for (int& operand : instruction.operands) operand = inside(operand, 0, /*reduced=*/false);
+      for (int& operand : instruction.operands)
+        operand = is_target ? repeating_first(operand) : inside(operand, 0, /*reduced=*/false);
       return append(std::move(instruction));
     }
     if (!instruction.is_reduction() || !folds_extent()) return append(std::move(instruction));
@@ -85,6 +93,37 @@ class Masker {
       operand = inside(operand, *other, /*reduced=*/true);
     }
     return instruction.op == BodyOp::mean ? mean(std::move(instruction)) : append(std::move(instruction));
+  }
+
+  // Positions of a scatter; behind the extents the first one.
+  int repeating_first(int value) {
+    for (const Loop& loop : node_.loops) {
+      if (loop.reduced || loop.bound == kFixed || !moves(value, loop.name)) continue;
+      if (std::ranges::find(scattering_, &loop) == scattering_.end()) scattering_.push_back(&loop);
+      value = or_first(value, loop);
+    }
+    return value;
+  }
+
+  // The value, or behind the extent of a loop the one of its first iteration.
+  int or_first(int value, const Loop& loop) {
+    if (!moves(value, loop.name)) return value;
+    const int before = inside_of(loop), first = at_first(value, loop.name);
+    return append({.op = BodyOp::where, .operands = {before, value, first}, .dtype = type(value)});
+  }
+
+  // The value in the first iteration of a loop, computed again as far as it depends on it; once for each loop.
+  int at_first(int value, const std::string& loop) {
+    if (!moves(value, loop)) return value;
+    const auto known = first_.find({value, loop});
+    if (known != first_.end()) return known->second;
+    Instruction instruction = node_.body[static_cast<size_t>(value)];
+    for (int& operand : instruction.operands) operand = at_first(operand, loop);
+    instruction.index =
+        rename_index_tensors(at_zero(instruction.index, {loop}), [&](const std::string& name) {
+          return name_of(at_first(static_cast<int>(position_of(name)), loop));
+        });
+    return first_[{value, loop}] = append(std::move(instruction));
   }
 
   // A sum divided by as many elements as there are: of those the form counted, what is not the extent stays.
@@ -139,7 +178,11 @@ class Masker {
     const bool is_folded =
         std::ranges::any_of(node_.loops, [&](const Loop& l) { return l.reduced && l.name == loop; });
     if (is_folded || instruction.index.symbols().contains(loop)) return true;
-    return std::ranges::any_of(instruction.operands, [&](int operand) { return moves(operand, loop); });
+    const auto depends = [&](int operand) { return moves(operand, loop); };
+    return std::ranges::any_of(instruction.operands, depends) ||
+           std::ranges::any_of(instruction.index.index_tensors(), [&](const std::string& name) {
+             return depends(static_cast<int>(position_of(name)));
+           });
   }
 
   bool folds_extent() const {
@@ -157,16 +200,13 @@ class Masker {
     if (type(value) == wanted) return value;
     return append({.op = BodyOp::to_dtype, .operands = {value}, .dtype = wanted});
   }
-  Expr unprimed(Expr index) const {
-    for (const std::string& name : index.index_tensors()) {
-      if (name.starts_with('w')) index = rename_index_tensor(index, name, "v" + name.substr(1));
-    }
-    return index;
-  }
 
   const Graph& graph_;
   Node& node_;
   std::map<std::string, int> inside_;
+  std::map<std::pair<int, std::string>, int> first_;
+  std::vector<const Loop*>
+      scattering_;  // open loops that move what the positions of the target are read from
 };
 
 }  // namespace

@@ -14,8 +14,9 @@ namespace spyre {
 ///       v1 = reduce.max v0                     v1 = reduce.max where(inside, v0, -inf)
 ///
 /// A mean divides by the extent; both operands of a product are zero behind it; a position read from memory without
-/// meaning is 0, so that no gather looks for an element that is not there. Other elements behind an extent are computed
-/// like all others, from what is there, and nobody looks at them.
+/// meaning is 0, so that no gather looks for an element that is not there. A scatter writes where positions say, so that
+/// behind the extent it writes its first element once more, to the same place. Other elements behind an extent are
+/// computed like all others, from what is there, and nobody looks at them.
 Status mask_extents(Graph& graph);
 
 }  // namespace spyre

@@ -138,12 +138,12 @@ class Unflattening {
     return of_left == of_right ? of_left : std::vector<int64_t>{left.size[0]};
   }
 
-  /// Whether the buffer behind a result may have other dimensions: the whole of it is this result, and nobody sees it as
-  /// it is but products, which follow.
+  /// Whether the buffer behind a result may have other dimensions: the whole of it is this result, nobody sees it as it is
+  /// but products, which follow, and what is merged in it is no extent.
   bool may_reshape(const TensorView& result) const {
     const Buffer& whole = buffer(result);
     if (!graph_.is_local(result.buffer) || result.size != whole.size || result.stride != whole.stride ||
-        result.offset != 0 || whole.reach() != whole.elements()) {
+        result.offset != 0 || whole.reach() != whole.elements() || whole.bound(0) != kFixed) {
       return false;
     }
     return std::ranges::none_of(graph_.nodes, [&](const Node& node) {
@@ -173,6 +173,7 @@ class Unflattening {
       Buffer& whole = graph_.buffers[static_cast<size_t>(result.buffer)];
       whole.size = result.size;
       whole.stride = result.stride;
+      if (!whole.bounds.empty()) whole.bounds.insert(whole.bounds.begin(), sizes.size() - 1, kFixed);
     }
     // Wishes count dimensions of the result: one for those that were merged is one for the outermost.
     for (auto& [loop, count] : node.hints) {
