@@ -1,6 +1,7 @@
 // The cards in torch.profiler: what the runtime logged, in the words of Kineto.
 
 #define USE_KINETO
+#include <c10/util/Exception.h>
 #include <libkineto.h>
 #include <output_base.h>
 #include <torch/csrc/profiler/standalone/privateuse1_profiler.h>
