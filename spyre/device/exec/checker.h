@@ -94,12 +94,17 @@ class Checker {
   struct Input {
     PaddedInput padding;                      ///< by dim of the op
     DataFormat format = DataFormat::INVALID;  ///< as written, where one op wrote it
+    std::set<uint32_t> left_over;             ///< records that count as nobody's: of buffers before this one
   };
 
   ShadowMemory& shadow(Residence memory, int core) { return memory == Residence::kHbm ? hbm_ : lx_[core]; }
   uint32_t new_record(Record record);
   void write_sticks(ShadowMemory& memory, const StickRun& run, uint32_t number);
   const Region* region_of(int64_t address) const;
+  /// The region of an argument of this launch; none in LX or elsewhere.
+  const Region* argument_at(Residence memory, int64_t address) const;
+  /// How the buffer lies that a record wrote; of what the host wrote, the argument at `address` says so.
+  MemoryShape buffer_of(const Record& record, Residence memory, int64_t address) const;
   void add_region(Region region, int64_t bytes);
   void add_regions(const DeviceProgram& program, const LaunchValues& launch);
 
@@ -116,6 +121,8 @@ class Checker {
   std::optional<Box> without_gap(const BoundOp& bound, int tensor, int core) const;
   std::optional<Box> without_odd_end(const BoundOp& bound, int tensor, int core);
   std::optional<Box> without_square_end(const BoundOp& bound, int tensor, int core);
+  std::vector<uint32_t> left_over(const BoundOp& bound, const ShadowMemory& memory, const Footprint& sticks,
+                                  const std::vector<uint32_t>& found) const;
   void check_found(const BoundOp& bound, int tensor, int core, const StickRun& hull,
                    const std::vector<uint32_t>& found);
   void check_clobber(const BoundOp& bound, int tensor, int core, const std::vector<uint32_t>& found);

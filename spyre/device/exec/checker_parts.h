@@ -23,6 +23,12 @@ bool is_slice_of(const MemoryShape& view, const StickRun& view_hull, const Memor
 /// Tensors whose steps are those of the iteration space: no window, no index.
 bool is_plain(const Tensor& tensor);
 
+/// Ops that give elements another place, and no other value.
+inline bool moves_bits(const BoundOp& bound) {
+  const OpFamily family = bound.op->info->family;
+  return family == OpFamily::kCopy || family == OpFamily::kShuffle;
+}
+
 inline int core_count(const BoundOp& bound) {
   return static_cast<int>(bound.op->cores.size());
 }

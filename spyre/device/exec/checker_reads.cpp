@@ -186,6 +186,35 @@ std::optional<Box> Checker::without_square_end(const BoundOp& bound, int tensor,
   return row < end ? std::optional(box) : std::nullopt;
 }
 
+/// Those of the writers found whose sticks are all in the gap that the last of them declared, and of another buffer that
+/// was there before: a copy of the gap finds them where it would find nothing in fresh memory.
+std::vector<uint32_t> Checker::left_over(const BoundOp& bound, const ShadowMemory& memory,
+                                         const Footprint& sticks, const std::vector<uint32_t>& found) const {
+  if (found.size() < 2 || !moves_bits(bound)) {
+    return {};
+  }
+  const Record& last =
+      records_[std::ranges::max(found, {}, [&](uint32_t n) { return records_[n].sequence; })];
+  std::vector<uint32_t> old;
+  for (const uint32_t number : found) {
+    const Record& under = records_[number];
+    if (last.overwrote.contains(under.sequence) &&
+        !is_slice_of(last.shape, last.hull, under.shape, under.hull)) {
+      old.push_back(number);
+    }
+  }
+  for (const StickRun& run : sticks) {
+    memory.for_each_run(run.first, run.count, [&](uint32_t number, int64_t at, int64_t count) {
+      for (int64_t stick = at; stick < at + count; ++stick) {
+        if (!in_gap(last.shape, stick * kStick)) {
+          std::erase(old, number);
+        }
+      }
+    });
+  }
+  return old;
+}
+
 Checker::Input Checker::check_input(const BoundOp& bound, int tensor) {
   const Tensor& t = bound.tensors[tensor];
   Input input{.padding = PaddedInput(bound.dims())};
@@ -233,6 +262,11 @@ Checker::Input Checker::check_input(const BoundOp& bound, int tensor) {
         }
       });
     }
+    for (const uint32_t number : left_over(bound, memory, sticks, found)) {
+      missing = true;
+      input.left_over.insert(number);
+      std::erase(found, number);
+    }
     check_found(bound, tensor, core, hull_of(sticks), found);
     for (const uint32_t number : found) {
       if (std::find(all.begin(), all.end(), number) == all.end()) {
@@ -256,7 +290,7 @@ Checker::Input Checker::check_input(const BoundOp& bound, int tensor) {
   }
   if (missing && !t.through) {
     // Loops that share a dim of the buffer see no part of it that ends at the gap: a copy reads the gap, too.
-    const bool copies = bound.op->info->family == OpFamily::kCopy && all.size() == 1;
+    const bool copies = moves_bits(bound) && all.size() == 1;
     const MemoryShape* gaps = copies ? &records_[all[0]].shape : nullptr;
     Input result = input;
     for (const int core : seen) {
@@ -287,15 +321,25 @@ void learn_constant(const Fill& fill, const MemoryShape& view, PaddedInput& inpu
 
 }  // namespace
 
+const Checker::Region* Checker::argument_at(Residence memory, int64_t address) const {
+  const Region* region = memory == Residence::kHbm ? region_of(address) : nullptr;
+  return region != nullptr && region->arg != nullptr ? region : nullptr;
+}
+
+MemoryShape Checker::buffer_of(const Record& record, Residence memory, int64_t address) const {
+  const Region* region = record.from_host ? argument_at(memory, address) : nullptr;
+  return region != nullptr ? shape_of(*region->arg, region->begin) : record.shape;
+}
+
 void Checker::learn(const BoundOp& bound, int tensor, const std::vector<uint32_t>& found,
                     Input& input) const {
   const MemoryShape view = shape_of(bound, tensor);
-  const Region* region = bound.tensors[tensor].residence == Residence::kHbm ? region_of(view.base) : nullptr;
+  const Region* region = argument_at(bound.tensors[tensor].residence, view.base);
   bool first = true;
   for (const uint32_t number : found) {
     const Record& record = records_[number];
-    const bool known_arg = record.from_host && region != nullptr && region->arg != nullptr;
-    const MemoryShape buffer = known_arg ? shape_of(*region->arg, region->begin) : record.shape;
+    const bool known_arg = record.from_host && region != nullptr;
+    const MemoryShape buffer = buffer_of(record, bound.tensors[tensor].residence, view.base);
     for (const MemoryDim& dim : view.dims) {
       const Padding part = padding_along(view, dim, buffer);
       Padding& whole = input.padding[dim.op_dim];
@@ -329,7 +373,8 @@ void Checker::check_missing(const BoundOp& bound, int tensor, int core, const Me
     for (const StickRun& run : footprint(bound, tensor, core, box)) {
       shadow(t.residence, id)
           .for_each_run(run.first, run.count, [&](uint32_t number, int64_t at, int64_t count) {
-            for (int64_t stick = at; number == 0 && !gone && stick < at + count; ++stick) {
+            const bool nobody = number == 0 || input.left_over.contains(number);
+            for (int64_t stick = at; nobody && !gone && stick < at + count; ++stick) {
               if (excused == nullptr || !in_gap(*excused, stick * kStick)) {
                 gone = StickRun{stick, at + count - stick};
               }
@@ -370,12 +415,15 @@ void Checker::check_found(const BoundOp& bound, int tensor, int core, const Stic
   const Tensor& t = bound.tensors[tensor];
   const MemoryShape view = shape_of(bound, tensor);
   check_clobber(bound, tensor, core, found);
-  // Steps and slices written over a buffer step as they like within it: the buffer's own writer says how to read it.
+  // Steps and slices written over a buffer step as they like within it: the buffer's own writer says how to read it,
+  // also where nothing of what it wrote is left among what is read here.
   const auto steps_alike = [&](const Record& record) {
-    return views(view, record.shape) || std::ranges::any_of(found, [&](uint32_t number) {
-             const Record& whole = records_[number];
-             return record.overwrote.contains(whole.sequence) && views(view, whole.shape) &&
-                    is_slice_of(record.shape, record.hull, whole.shape, whole.hull);
+    return views(view, record.shape) || std::ranges::any_of(records_, [&](const Record& whole) {
+             if (!record.overwrote.contains(whole.sequence)) {
+               return false;
+             }
+             const MemoryShape buffer = buffer_of(whole, t.residence, view.base);
+             return views(view, buffer) && is_slice_of(record.shape, record.hull, buffer, whole.hull);
            });
   };
   for (const uint32_t number : found) {
@@ -390,9 +438,7 @@ void Checker::check_found(const BoundOp& bound, int tensor, int core, const Stic
       report(Rule::kLayout, bound, tensor, core, hull,
              "steps through the buffer in another way than its writer", who);
     }
-    const OpFamily family = bound.op->info->family;
-    const bool moves_bits = family == OpFamily::kCopy || family == OpFamily::kShuffle;
-    if (record.format != t.format && !moves_bits) {
+    if (record.format != t.format && !moves_bits(bound)) {
       report(Rule::kFormat, bound, tensor, core, hull,
              fmt::format("reads {} as {}", to_string(record.format), to_string(t.format)), who);
     }

@@ -93,9 +93,7 @@ void Checker::write_output(const BoundOp& bound, const std::vector<Input>& input
       record.held[bound.op->cores[core].core] = first_held_stick(bound, output, core);
     }
   }
-  const bool moves_bits =
-      bound.op->info->family == OpFamily::kCopy || bound.op->info->family == OpFamily::kShuffle;
-  if (moves_bits && inputs[0].format != DataFormat::INVALID) {
+  if (moves_bits(bound) && inputs[0].format != DataFormat::INVALID) {
     record.format =
         inputs[0].format;  // a copy moves bits, whatever it calls them: half-words are still of 32-bit values
   }
