@@ -55,9 +55,22 @@ Status shape_is_legal(const ProgramOp& op) {
   return refusal(op.file, fmt::format("dscs_[0].{}.{}", op.name, found->field), found->found, found->allowed);
 }
 
+/// Bytes from where a core's part of a tensor starts to behind the last stick that the core reaches. A view that begins
+/// late in a buffer has a gap as large as the buffer, which goes on behind the buffer's end.
+int64_t reached_bytes(const ProgramOp& op, const Tensor& tensor) {
+  int64_t last = 0;
+  for (const TensorDim& dim : tensor.dims) {
+    const bool walks = tensor.own_slices.empty() && dim.stride != 0 && !dim.window && !dim.indexed;
+    const int64_t steps =
+        walks ? std::min(dim.extent, ceil_div(op.slice_extent(dim.dim), dim.per_stick)) : dim.extent;
+    last += (steps - 1) * dim.stride;
+  }
+  return (last + tensor.lanes()) * bits_of(tensor.format) / 8;
+}
+
 Status addresses_are_legal(const ProgramOp& op, const Machine& machine) {
   for (const Tensor& tensor : op.tensors) {
-    const int64_t bytes = allocated_elements(tensor) * bits_of(tensor.format) / 8;
+    const int64_t bytes = reached_bytes(op, tensor);
     for (size_t c = 0; c < tensor.start.size(); ++c) {
       const CoreStart& start = tensor.start[c];
       if (start.symbolic) {

@@ -409,6 +409,9 @@ TEST(Rule, LxTensorsFitTheScratchpad) {
   op.tensors[2].lx = true;
   op.tensors[2].base = (2 << 20) - 512;  // per core: 2 rows x 2 sticks = 512 bytes
   EXPECT_TRUE(read(write_sdsc(op)).ok()) << read(write_sdsc(op)).error().to_string();
+  op.tensors[2].gap = {
+      {op.tensors[2].order.back(), 100}};  // the last rows of a buffer, whose gap is the rest
+  EXPECT_TRUE(read(write_sdsc(op)).ok()) << read(write_sdsc(op)).error().to_string();
   op.tensors[2].base += 128;
   expect_refused(write_sdsc(op),
                  "of Tensor2: found 2096768 with 512 bytes after it, allowed: an end within the 2097152");
