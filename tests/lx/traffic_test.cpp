@@ -19,7 +19,8 @@ class SoftmaxStages : public ::testing::Test {
  protected:
   static constexpr int64_t M = 512, N = 1024;
 
-  static int64_t elements(const CompileOptions& options) {
+  static int64_t elements(const lx::PlannerOptions& scratchpad = {}, bool planned = true) {
+    const CompileOptions options{.cores = 1, .lx_planning = planned, .scratchpad = scratchpad};
     const CompiledGraph compiled =
         compile(lx_test::graph_at(SPYRE_GRAPH_CORPUS "/softmax_columns.ir"), options).value();
     const lx_test::Executed run = lx_test::run(compiled);
@@ -30,20 +31,19 @@ class SoftmaxStages : public ::testing::Test {
 };
 
 TEST_F(SoftmaxStages, OneNothingInLx) {
-  EXPECT_EQ(elements({.cores = 1, .lx_planning = false}), 8 * M * N + 4 * N);
+  EXPECT_EQ(elements({}, /*planned=*/false), 8 * M * N + 4 * N);
 }
 
 TEST_F(SoftmaxStages, TwoReductionsInLx) {
-  EXPECT_EQ(elements({.cores = 1, .scratchpad = {.capacity = Bytes(4 * N)}}), 8 * M * N);
+  EXPECT_EQ(elements({.capacity = Bytes(4 * N)}), 8 * M * N);
 }
 
 TEST_F(SoftmaxStages, ThreeIntermediatesInLx) {
-  EXPECT_EQ(elements({.cores = 1, .scratchpad = {.moves = lx::MoveSet::all().without({lx::Move::kCopyIn})}}),
-            3 * M * N);
+  EXPECT_EQ(elements({.moves = lx::MoveSet::all().without({lx::Move::kCopyIn})}), 3 * M * N);
 }
 
 TEST_F(SoftmaxStages, FourTheInputTooByDefault) {
-  EXPECT_EQ(elements({.cores = 1}), 2 * M * N);
+  EXPECT_EQ(elements(), 2 * M * N);
 }
 
 // 4 MiB on four cores: more than one scratchpad holds, a quarter of it fits.
