@@ -3,20 +3,21 @@
     python -m torch_spyre.profile [options] script.py [its arguments]
 
 The trace (``<script>.trace.json``) opens in Perfetto (ui.perfetto.dev) and in chrome://tracing; the table
-(``<script>.table.txt``) is printed, too. With ``--cores`` every core has a row of its own.
+(``<script>.table.txt``) is printed, too. With ``SPYRE_PROFILE=cores`` set every core has a row of its own.
 """
 
 import argparse
-import os
 import pathlib
 import runpy
 import sys
+
+import torch
+from torch.profiler import ProfilerActivity, profile
 
 
 def _arguments(argv):
     parser = argparse.ArgumentParser(prog="python -m torch_spyre.profile", description=__doc__.split("\n")[0])
     parser.add_argument("-o", "--output", default=".", help="folder of the trace and the table; this one by default")
-    parser.add_argument("--cores", action="store_true", help="a row for each core, and counters (SPYRE_PROFILE=cores)")
     parser.add_argument("--shapes", action="store_true", help="record the shapes of operators")
     parser.add_argument("--memory", action="store_true", help="record allocations")
     parser.add_argument("--stacks", action="store_true", help="record source lines of operators")
@@ -28,12 +29,6 @@ def _arguments(argv):
 
 def main(argv=None) -> int:
     options = _arguments(argv)
-    if options.cores:
-        os.environ["SPYRE_PROFILE"] = "cores"
-
-    import torch
-    from torch.profiler import ProfilerActivity, profile
-
     sys.argv = [options.script, *options.arguments]
     sys.path[0] = str(pathlib.Path(options.script).resolve().parent)
     status = 0
