@@ -140,6 +140,7 @@ def test_a_short_call_moves_few_bytes():
             for _ in range(2):
                 torch.spyre.reset_metrics()
                 x = compiled(x)
+        torch.spyre.synchronize()
         metrics = torch.spyre.metrics()
         moved[length] = metrics["hbm_bytes_read"] + metrics["hbm_bytes_written"]
     # A sixteenth, and perhaps a copy of its input; a program over the whole capacity would move as much.
