@@ -26,5 +26,7 @@ if [ "$(id -u)" -ne 0 ]; then
   fi
 fi
 export DEBIAN_FRONTEND=noninteractive
-"${run[@]}" apt-get update -qq
-"${run[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+# Another installation may hold the lock: machines that update themselves, two set-ups at once.
+wait=(-o DPkg::Lock::Timeout=600)
+"${run[@]}" apt-get "${wait[@]}" update -qq
+"${run[@]}" apt-get "${wait[@]}" install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
