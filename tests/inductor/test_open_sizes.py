@@ -361,8 +361,8 @@ def generated(model, length: int, tokens: int, **options):
     torch.manual_seed(length)
     prompt = torch.randint(1, 512, (1, length))
     made = model.generate(
-        prompt.to("spyre"),
-        attention_mask=torch.ones_like(prompt).to("spyre"),
+        prompt.to(model.device),
+        attention_mask=torch.ones_like(prompt).to(model.device),
         max_new_tokens=tokens,
         do_sample=False,
         disable_compile=True,
@@ -394,6 +394,27 @@ def test_generate_takes_few_programs(name):
     assert programs() <= most
     metrics = torch.spyre.metrics()
     assert metrics["fallbacks"] == {} and metrics["interpreted_executes"] == 0
+
+
+#: How often PyTorch's tracing asks for a program, without any backend: what the numbers above are measured by.
+PYTORCHS = {
+    "default cache": 4,
+    "default cache, opened when sizes change": 6,
+    "static cache": 3,
+    "sliding window": 6,
+}
+SLIDING = {"sliding window": ("Mistral", {"sliding_window": 64}, {}, True, None)}
+
+
+@pytest.mark.parametrize("name", PYTORCHS)
+def test_pytorch_alone_asks_for_programs(name):
+    kind, config, options, dynamic, most = (GENERATES | SLIDING)[name]
+    model = model_of(kind, **config, num_hidden_layers=1).cpu().float()
+    model.forward = torch.compile(model.forward, dynamic=dynamic, backend="eager")
+    for length in (37, 2, 130, 1, 64, 100):
+        generated(model, length, 6, **options)
+    assert programs() == PYTORCHS[name]
+    assert most is None or most - programs() <= 1
 
 
 def test_a_whole_generate_moves_the_bytes_of_fixed_programs():
