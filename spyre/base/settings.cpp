@@ -163,13 +163,13 @@ const std::vector<Setting>& table() {
       {.name = "SPYRE_EXECUTOR",
        .type = kChoice,
        .fallback = std::string("fast"),
-       .choices = {"fast", "fast-only", "interpreter"},
+       .choices = {"fast", "fast-only", "interpreter", "exact-sums"},
        .layer = "runtime",
-       .meaning = "Who computes on the emulated card: the fast executor, which leaves what it has no code "
-                  "for to the "
-                  "interpreter (counted as `interpreted_executes`), the same with an error instead, or the "
-                  "interpreter "
-                  "that defines it."},
+       .meaning =
+           "Who computes on the emulated card: the fast executor, which leaves what it has no code "
+           "for to the interpreter (counted as `interpreted_executes`), the same with an error instead, the "
+           "interpreter that defines it, or that one with sums in doubles: results that still differ then do "
+           "not differ by the order in which something was added."},
       {.name = "SPYRE_INDUCTOR_IGNORE_HINTS",
        .type = kBool,
        .fallback = false,
