@@ -40,8 +40,8 @@ struct LaunchValues {
   int64_t pool_base = 0;            ///< address of the bundle's own pool, if it asks for one
 };
 
-/// How reductions and contractions add up. The order of a sum depends on the layouts and divisions that a compiler chose,
-/// and decides about its last bits.
+/// How reductions and contractions add up. The order of a sum follows from the layouts and divisions that a compiler
+/// chose, and decides about its last bits.
 enum class Sums : uint8_t {
   kInOrder,    ///< as defined above
   kInDoubles,  ///< in doubles, rounded to fp32 once: what differs now did not differ by the order of a sum
