@@ -153,6 +153,7 @@ const std::vector<Pass>& table() {
          SPYRE_ASSIGN_OR_RETURN(context.found.joint,
                                 co_optimize(graph, context.planner,
                                             {.cores = context.options.cores,
+                                             .objective = context.options.objective,
                                              .keep_sums = context.options.keep_sums,
                                              .progress = context.log.progress_of("co-optimize")}));
          return Status();
@@ -274,6 +275,8 @@ Result<CompileOptions> CompileOptions::from_settings(const SettingValues& settin
   SPYRE_ASSIGN_OR_RETURN(options.lx_planning, settings.read<bool>("LX_PLANNING"));
   SPYRE_ASSIGN_OR_RETURN(options.co_optimize, settings.read<bool>("CO_OPTIMIZING_LX_PLANNING"));
   SPYRE_ASSIGN_OR_RETURN(options.keep_sums, settings.read<bool>("SPYRE_KEEP_SUM_ORDER"));
+  SPYRE_ASSIGN_OR_RETURN(const std::string objective, settings.read<std::string>("SPYRE_PLAN_OBJECTIVE"));
+  options.objective = lx::objective_of(objective);
   SPYRE_ASSIGN_OR_RETURN(options.bundle_ops, settings.read<int64_t>("SPYRE_BUNDLE_OPS"));
   SPYRE_ASSIGN_OR_RETURN(const bool across_bundles, settings.read<bool>("SPYRE_NON_TERMINAL"));
   SPYRE_ASSIGN_OR_RETURN(const bool boundary_copies, settings.read<bool>("LX_BOUNDARY_CLONES"));
