@@ -253,6 +253,14 @@ Error with_node(Error error, const DeviceGraph& graph, const std::set<std::strin
   return std::move(error).about(origin_of(known == graph.nodes.end() ? *refused : *known));
 }
 
+Status check_cores(const CompileOptions& options) {
+  if (options.cores <= options.machine.cores) return {};
+  return Error(ErrorKind::kInvalidArgument,
+               fmt::format("work cannot be divided over {} cores: {} has {}", options.cores,
+                           options.machine.name, options.machine.cores))
+      .try_instead(fmt::format("SENCORES={}", options.machine.cores));
+}
+
 // The bundles of the kernel, whose body has one item per node.
 std::vector<BundlePart> parts_of(const DeviceGraph& graph) {
   std::vector<BundlePart> parts;
@@ -303,6 +311,7 @@ Result<CompiledGraph> compile(Graph captured, const CompileOptions& options, Pas
     node.bundle = 0;  // decided by us
     written.insert(node.name);
   }
+  SPYRE_TRY(check_cores(options));
   SPYRE_TRY(check_sizes(captured));
   SPYRE_ASSIGN_OR_RETURN(DeviceGraph graph, optimize(std::move(captured), options, log, compiled));
   SPYRE_TRY(complete_layouts(graph));
