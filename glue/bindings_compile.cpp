@@ -168,6 +168,7 @@ void bind_compile(py::module& module) {
       .def_readonly("lx_planning", &CompileOptions::lx_planning)
       .def_readonly("co_optimize", &CompileOptions::co_optimize)
       .def_readonly("keep_sums", &CompileOptions::keep_sums)
+      .def_property_readonly("objective", [](const CompileOptions& o) { return lx::to_string(o.objective); })
       .def_readonly("reorder", &CompileOptions::reorder)
       .def_readonly("bundle_ops", &CompileOptions::bundle_ops)
       .def_property_readonly("solver", [](const CompileOptions& o) { return o.scratchpad.solver; });

@@ -10,6 +10,7 @@
 #include "spyre/driver/compile.h"
 #include "spyre/opspec/text.h"
 #include "tools/exit_code.h"
+#include "tools/objective_option.h"
 #include "tools/terminal_progress.h"
 
 namespace {
@@ -76,6 +77,7 @@ int main(int argc, char** argv) {
   app.add_flag("--timing", command.timing, "Print the time of each pass on stderr");
   app.add_option("--cores", command.options.cores, "Cores that work is divided over (SENCORES)")
       ->check(CLI::Range(1, 32));
+  tools::add_objective(app, command.options.objective);
   CLI11_PARSE(app, argc, argv);
   return tools::guarded_main([&] { return run(command); });
 }

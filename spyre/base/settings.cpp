@@ -225,6 +225,15 @@ const std::vector<Setting>& table() {
        .meaning =
            "Rules for fp16 on its way to and from the 16-bit device format. vendor: those of the card's host "
            "library, quirks included, for byte comparison with hardware (see ADR 0032)."},
+      {.name = "SPYRE_PLAN_OBJECTIVE",
+       .type = kChoice,
+       .fallback = std::string("traffic"),
+       .choices = {"traffic", "time"},
+       .layer = "passes",
+       .config = "plan_objective",
+       .changes_code = true,
+       .meaning = "What joint planning makes small: the bytes of device memory that the card counts, or the "
+                  "time of the kernel."},
       {.name = "SPYRE_PROFILE",
        .type = kChoice,
        .fallback = std::string("streams"),
