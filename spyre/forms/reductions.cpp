@@ -18,7 +18,6 @@ class Fold {
       if (folded_[d]) {
         reduced.push_back(size);
         count *= size;
-        long_loops += size > 1 ? 1 : 0;
       }
       if (!folded_[d] || keepdim_) {
         extents.push_back(folded_[d] ? 1 : size);
@@ -43,8 +42,7 @@ class Fold {
   const std::vector<bool>& folded() const { return folded_; }
 
   std::vector<int64_t> extents, reduced;
-  int64_t count = 1;   ///< elements folded into one
-  int long_loops = 0;  ///< reduced loops of more than one iteration
+  int64_t count = 1;  ///< elements folded into one
 
  private:
   std::vector<bool> folded_;
@@ -120,16 +118,10 @@ Status fold_into(Builder& builder, const TensorView& target, const TensorView& x
     // Truth values are counted in 32-bit floats; integers the compiler folds itself.
     value = node.as(value, is_integer(result) && !is_integer(from) ? HostType::kFloat32 : result);
   }
-  if (op != "mean") {
-    node.store(node.reduce(op, {value}));
-    return Status();
-  }
-  const double factor = 1.0 / static_cast<double>(fold.count);
-  if (fold.long_loops == 1) {
-    node.store(node.reduce("mean", {value}, {{"scaling_factor", factor}}));
+  if (op == "mean") {
+    node.store(node.reduce(op, {value}, {{"scaling_factor", 1.0 / static_cast<double>(fold.count)}}));
   } else {
-    const Value sum = node.reduce("sum", {value});
-    node.store(node.op("mul", {sum, node.constant(factor, node.dtype(sum))}));
+    node.store(node.reduce(op, {value}));
   }
   return Status();
 }

@@ -426,8 +426,7 @@ def compile_inner(gm, example_inputs, then, **kwargs):
     kwargs["get_decomp_fn"] = decompositions.table  # a module-level name, or the graph cache cannot make a key
     outside = getattr(_state, "depth", 0) == 0
     _state.refused = set()
-    # What a training step saves is seen with the strides that PyTorch expects.
-    _state.fixed = not kwargs.get("is_inference", False)
+    _state.fixed = False
     with enable_spyre_context() if outside else contextlib.nullcontext():
         while True:
             _state.noted = set()
