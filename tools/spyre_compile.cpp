@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <optional>
 
 #include "spyre/base/json.h"
 #include "spyre/codegen/superdsc/save_bundle.h"
@@ -41,8 +42,11 @@ int run(const Command& command) {
     }
   };
   PassLog log = command.print_after.empty() ? PassLog() : PassLog(print);
-  tools::show_progress(log, graph.value().name);
-  const Result<CompiledGraph> compiled = compile(std::move(graph).value(), command.options, log);
+  const Result<CompiledGraph> compiled = [&] {
+    std::optional<tools::TerminalProgress> progress;
+    if (command.print_after.empty()) progress.emplace(log, graph.value().name);
+    return compile(std::move(graph).value(), command.options, log);
+  }();
   if (command.timing) {
     for (const PassLog::Entry& entry : log.entries()) {
       fmt::print(stderr, "{:<22} {:>9.3f} ms\n", entry.pass, static_cast<double>(entry.time.count()) / 1e6);

@@ -72,7 +72,7 @@ Result<Json> time_of(const CompiledGraph& compiled, const CardModel& card) {
 Result<Json> explained(const Graph& graph, const CompileOptions& options,
                        const std::optional<CardModel>& card = {}) {
   PassLog log;
-  tools::show_progress(log, graph.name);
+  const tools::TerminalProgress progress(log, graph.name);
   SPYRE_ASSIGN_OR_RETURN(const CompiledGraph compiled, compile(graph, options, log));
   SPYRE_ASSIGN_OR_RETURN(Json plan, explain(compiled));
   if (compiled.joint) plan["joint"] = compiled.joint->to_json();

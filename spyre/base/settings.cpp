@@ -242,6 +242,14 @@ const std::vector<Setting>& table() {
        .meaning =
            "Rows of a card in torch.profiler's traces. cores: beside its streams every core, and counters of "
            "memory, scratchpads, ring and arithmetic."},
+      {.name = "SPYRE_PROGRESS",
+       .type = kChoice,
+       .fallback = std::string("auto"),
+       .choices = {"auto", "lines", "off"},
+       .layer = "driver",
+       .meaning = "What a compilation of more than a second does, shown on stderr. auto: one line that is "
+                  "written over, on a "
+                  "terminal only. lines: a line a second, anywhere. off: nothing."},
       {.name = "SPYRE_REQUIRE_PRECOMPILED",
        .type = kChoice,
        .fallback = std::string("0"),
