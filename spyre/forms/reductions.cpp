@@ -39,6 +39,8 @@ class Fold {
     return at;
   }
 
+  const std::vector<bool>& folded() const { return folded_; }
+
   std::vector<int64_t> extents, reduced;
   int64_t count = 1;  ///< elements folded into one
 
@@ -46,6 +48,42 @@ class Fold {
   std::vector<bool> folded_;
   bool keepdim_;
 };
+
+constexpr int64_t kExactSum = 1 << 16;  // so many integers are added exactly at once
+
+/// The sum along one dimension, which becomes one of size 1.
+TensorView sum_of_integers(Builder& builder, const TensorView& x, size_t dim) {
+  const size_t rank = x.size.size();
+  const int64_t n = x.size[dim], blocks = n / kExactSum;
+  const auto along = [&](const TensorView& part) {
+    return fold(builder, "sum", part, only(rank, dim), true);
+  };
+  if (n <= kExactSum) {
+    return along(x);
+  }
+  TensorView whole = unsqueeze(narrow(x, dim, 0, blocks * kExactSum), dim + 1);
+  whole.size[dim] = blocks;
+  whole.size[dim + 1] = kExactSum;
+  whole.stride[dim + 1] = x.stride[dim];
+  whole.stride[dim] = x.stride[dim] * kExactSum;
+  const TensorView sums = along(fold(builder, "sum", whole, only(rank + 1, dim + 1), /*keepdim=*/false));
+  if (n % kExactSum == 0) {
+    return sums;
+  }
+  const TensorView rest = narrow(x, dim, blocks * kExactSum, n % kExactSum);
+  return compute(builder, Element(sums) + sum_of_integers(builder, rest, dim));
+}
+
+/// Dimension by dimension: each sum is an integer again.
+void sum_many_integers(Builder& builder, const TensorView& target, const TensorView& x, const Fold& fold) {
+  TensorView sum = x;
+  for (size_t dim = x.size.size(); dim-- > 0;) {
+    if (fold.folded()[dim] && sum.size[dim] > 1) {
+      sum = sum_of_integers(builder, sum, dim);
+    }
+  }
+  fill(builder, target, reshape(builder, sum, target.size));
+}
 
 Status fold_into(Builder& builder, const TensorView& target, const TensorView& x, const Fold& fold,
                  std::string_view op) {
@@ -62,6 +100,10 @@ Status fold_into(Builder& builder, const TensorView& target, const TensorView& x
   // An empty list of dimensions means all of them, but for a few overloads none.
   if (target.size != fold.extents) {
     return refuse("folding no dimension");
+  }
+  if (op == "sum" && is_integer(from) && is_integer(target.dtype) && fold.count > kExactSum) {
+    sum_many_integers(builder, target, x, fold);
+    return Status();
   }
   NodeBuilder node = builder.node(target, fold.extents, fold.reduced);
   Value value = node.load(x, fold.position(node));
