@@ -54,7 +54,8 @@ def test_one_program_for_all_counts(name):
         expected = PROGRAMS[name](x.float(), mask).float()
         torch.testing.assert_close(found, expected, rtol=1e-2, atol=2e-2)
     assert counters["stats"]["unique_graphs"] == 1
-    assert not set(torch.spyre.metrics()["fallbacks"]) - {"aten::nonzero"}
+    # The other one where there are no rows to write.
+    assert not set(torch.spyre.metrics()["fallbacks"]) - {"aten::nonzero", "aten::_index_put_impl_"}
 
 
 @torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True)
