@@ -14,5 +14,6 @@ PYBIND11_MODULE(_C, module) {
   spyre::glue::bind_opspec(module);
   spyre::glue::bind_logging(module);
   spyre::glue::bind_memory(module);
+  spyre::glue::bind_profile(module);
   spyre::glue::bind_forms(module);
 }
