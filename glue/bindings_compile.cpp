@@ -1,22 +1,19 @@
 // The compiler for Python: graph text in, something that runs out.
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
 
 #include "glue/bindings.h"
 #include "glue/compiled_kernel.h"
 #include "glue/error.h"
 #include "glue/kernel_facts.h"
 #include "glue/precompiled.h"
+#include "glue/progress.h"
 #include "spyre/base/json.h"
 #include "spyre/base/log.h"
 #include "spyre/base/settings.h"
 #include "spyre/codegen/superdsc/save_bundle.h"
 #include "spyre/driver/explain.h"
 #include "spyre/driver/pass.h"
-#include "spyre/driver/progress_line.h"
 #include "spyre/forms/expand.h"
 #include "spyre/opspec/text.h"
 #include "spyre/report/plan_page.h"
@@ -25,15 +22,6 @@ namespace spyre::glue {
 namespace {
 
 using KernelRef = std::shared_ptr<CompiledKernel>;
-
-// To whoever sits at a terminal, else to the log.
-void show_progress(const std::string& line) {
-  if (isatty(STDERR_FILENO) != 0) {
-    std::fprintf(stderr, "spyre: %s\n", line.c_str());
-  } else {
-    log(LogLevel::kInfo, "driver", line);
-  }
-}
 
 template <typename T>
 T accepted(Result<T> result) {
@@ -70,7 +58,10 @@ KernelRef compile_text(const std::string& text, const std::optional<CompileOptio
   Graph graph = accepted(parse_graph(text, "graph"));
   note_compilation(graph, Compiles::kProgram);
   PassLog passes;
-  passes.on_progress(ProgressLine(graph.name, show_progress));
+  const ProgressScope scope("compiling " + graph.name);
+  if (ProgressLine* const line = progress_line()) {
+    passes.on_progress([line](std::string_view pass, int64_t plans) { line->pass(pass, plans); });
+  }
   return std::make_shared<CompiledKernel>(accepted(compile(std::move(graph), options, passes)));
 }
 
@@ -168,6 +159,7 @@ void bind_compile(py::module& module) {
       .def_readonly("lx_planning", &CompileOptions::lx_planning)
       .def_readonly("co_optimize", &CompileOptions::co_optimize)
       .def_readonly("keep_sums", &CompileOptions::keep_sums)
+      .def_property_readonly("objective", [](const CompileOptions& o) { return lx::to_string(o.objective); })
       .def_readonly("reorder", &CompileOptions::reorder)
       .def_readonly("bundle_ops", &CompileOptions::bundle_ops)
       .def_property_readonly("solver", [](const CompileOptions& o) { return o.scratchpad.solver; });

@@ -31,9 +31,10 @@ at::Tensor kept_of(const at::Tensor& x, const at::Tensor& kept) {
   if (count == 0) {
     return at::empty({0}, x.options());
   }
-  const at::Tensor places = at::where(kept, places_of(kept), count);  // what is not kept goes behind the end
-  const at::Tensor target = at::zeros({count + 1}, x.options());
-  return at::scatter(target, 0, places, x).narrow(0, 0, count).clone();
+  // What is not kept goes behind the end, each element to a place of its own.
+  const at::Tensor before = places_of(kept), numbers = at::arange(x.numel(), before.options());
+  const at::Tensor places = at::where(kept, before, numbers.sub(before).add(count - 1));
+  return at::scatter(at::zeros_like(x), 0, places, x).narrow(0, 0, count).clone();
 }
 
 std::optional<Tensors> masked_select_by_values(Arguments args) {

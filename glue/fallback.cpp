@@ -84,6 +84,19 @@ void end_form(const std::string& name, const std::string& reason) {
   }
 }
 
+/// Whether a call has no tensor but those that it writes into, as `linspace` and `randperm`.
+bool reads_no_tensor(const c10::FunctionSchema& schema, const torch::jit::Stack& stack) {
+  const size_t first = stack.size() - schema.arguments().size();
+  for (size_t i = 0; i < schema.arguments().size(); ++i) {
+    const c10::IValue& value = stack[first + i];
+    const bool holds_tensors = value.isTensor() || value.isTensorList() || value.isOptionalTensorList();
+    if (holds_tensors && !schema.arguments()[i].is_out()) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /// One call: which Spyre tensors went to the host, and as what.
 class Call {
  public:
@@ -94,6 +107,15 @@ class Call {
         first_(stack->size() - schema_.arguments().size()),
         reason_(reason),
         cause_(cause) {}
+
+  /// Nothing is read on the card, so that there is nothing to allow, to report or to count.
+  void write(const c10::OperatorHandle& op) {
+    move_arguments();
+    const c10::DeviceIndex target = target_device();
+    op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack_);
+    write_back();
+    move_results(target);
+  }
 
   void run(const c10::OperatorHandle& op) {
     move_arguments();
@@ -310,6 +332,10 @@ std::optional<std::string> FormScope::refusal() const {
 
 void cpu_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::string& reason,
                   FallbackCause cause) {
+  if (reads_no_tensor(op.schema(), *stack)) {
+    Call(op, stack, reason, cause).write(op);
+    return;
+  }
   end_form(c10::toString(op.operator_name()), reason);
   Call(op, stack, reason, cause).run(op);
 }

@@ -18,6 +18,9 @@ namespace spyre::glue {
 /// warns when the kernel has run (once per operator and call site), raises before it does, or says nothing. An operator that returns a view of its input is refused,
 /// because a copy would not be one; so is one with tensors of two cards, as on any device.
 ///
+/// Numbers that no tensor decides (linspace, tril_indices, randperm) are written from the host, as those of `full` are: that
+/// is a transfer, not a fallback (ADR 0070).
+///
 /// `reason` says why the card does not run it. Where the arguments seem to be wrong, the CPU's kernel is asked for
 /// PyTorch's own error: when it raises, nothing fell back, and there is nothing to say or to count.
 enum class FallbackCause { kNoKernel, kWrongArguments };

@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "glue/progress.h"
+
 namespace spyre::glue {
 namespace {
 
@@ -44,9 +46,12 @@ void LogFilter::print(LogLevel level, std::string_view layer, std::string_view t
     return;
   }
   std::FILE* const out = file_ == nullptr ? stderr : file_;
+  ProgressLine* const progress = file_ == nullptr ? progress_line() : nullptr;
+  if (progress != nullptr) progress->erase();
   std::fprintf(out, "[spyre %s] %s: %s\n", std::string(layer).c_str(), std::string(to_string(level)).c_str(),
                std::string(text).c_str());
   std::fflush(out);
+  if (progress != nullptr) progress->others_wrote(true);
 }
 
 int LogFilter::level_locked(std::string_view component) const {

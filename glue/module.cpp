@@ -12,6 +12,7 @@ PYBIND11_MODULE(_C, module) {
   spyre::glue::bind_compile(module);
   spyre::glue::bind_launch(module);
   spyre::glue::bind_opspec(module);
+  spyre::glue::bind_progress(module);
   spyre::glue::bind_logging(module);
   spyre::glue::bind_memory(module);
   spyre::glue::bind_profile(module);

@@ -17,6 +17,9 @@ namespace {
 constexpr const char* kFallbackBeforeDefault[] = {
     // The default asks for a kernel of the backend's own.
     "_convolution",
+    "kaiser_window",
+    "kaiser_window.beta",
+    "kaiser_window.periodic",
     "mode.values",
     // The default copies a storage by its bytes, which on the card include padding.
     "as_strided_scatter",

@@ -72,6 +72,8 @@ def line(result: dict) -> str:
     worst = max(result["error"].values(), default=0.0)
     calls = sum(entry["calls"] for entry in result["fallbacks"].values())
     tokens = {True: " same tokens", False: " OTHER TOKENS"}.get(result.get("same_tokens"), "")
+    if margins := result.get("margins"):
+        tokens += f" (by {max(margins):.2g} times the error)"
     operators = ", ".join(f"{op.removeprefix('aten::')} x{e['calls']}" for op, e in result["fallbacks"].items())
     if interpreted := result.get("interpreted"):
         operators += " interpreted: " + ", ".join(f"{op} x{n}" for op, n in interpreted.items())

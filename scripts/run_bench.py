@@ -130,11 +130,11 @@ BENCHES = [
     Bench(
         "compile_bench.py",
         lines_like(
-            rf"^ *(?P<case>\d+) +(?P<first__call__s>{NUMBER}) +(?P<compiler__ms>{NUMBER}) +{NUMBER}% +(?P<GiB>{NUMBER})"
-            rf" +(?P<card__s>{NUMBER}) +(?P<CPU__s>{NUMBER}) +(?P<ratio>{NUMBER})"
+            rf"^ *(?P<case>\d+x\d+x\d+) +(?P<first__call__s>{NUMBER}) +(?P<compiler__ms>{NUMBER}) +{NUMBER}%"
+            rf" +(?P<GiB>{NUMBER}) +(?P<card__s>{NUMBER}) +(?P<CPU__s>{NUMBER}) +(?P<ratio>{NUMBER})"
         ),
-        "--layers 1 4 --hidden 512",
-        "--layers 1 --hidden 256 --length 32 --rounds 1",
+        "",
+        "--rounds 1 1x256x32",
     ),
     Bench(
         "start_bench.py",
@@ -160,7 +160,7 @@ BENCHES = [
         "eager_bench.py",
         lines_like(
             rf"^(?P<case>[a-z]\w*) +(?P<first__call__ms>{NUMBER}) \+- ?{NUMBER}ms +{NUMBER}x"
-            rf" +(?P<repeated__us>{NUMBER})us(?: +(?P<execution__us>{NUMBER})us)?"
+            rf" +(?P<repeated__us>{NUMBER})us +(?P<execution__us>{NUMBER})us"
         ),
         "",
         "--rounds 3 --shapes 3",

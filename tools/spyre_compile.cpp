@@ -4,12 +4,14 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <optional>
 
 #include "spyre/base/json.h"
 #include "spyre/codegen/superdsc/save_bundle.h"
 #include "spyre/driver/compile.h"
 #include "spyre/opspec/text.h"
 #include "tools/exit_code.h"
+#include "tools/objective_option.h"
 #include "tools/terminal_progress.h"
 
 namespace {
@@ -40,8 +42,11 @@ int run(const Command& command) {
     }
   };
   PassLog log = command.print_after.empty() ? PassLog() : PassLog(print);
-  tools::show_progress(log, graph.value().name);
-  const Result<CompiledGraph> compiled = compile(std::move(graph).value(), command.options, log);
+  const Result<CompiledGraph> compiled = [&] {
+    std::optional<tools::TerminalProgress> progress;
+    if (command.print_after.empty()) progress.emplace(log, graph.value().name);
+    return compile(std::move(graph).value(), command.options, log);
+  }();
   if (command.timing) {
     for (const PassLog::Entry& entry : log.entries()) {
       fmt::print(stderr, "{:<22} {:>9.3f} ms\n", entry.pass, static_cast<double>(entry.time.count()) / 1e6);
@@ -76,6 +81,7 @@ int main(int argc, char** argv) {
   app.add_flag("--timing", command.timing, "Print the time of each pass on stderr");
   app.add_option("--cores", command.options.cores, "Cores that work is divided over (SENCORES)")
       ->check(CLI::Range(1, 32));
+  tools::add_objective(app, command.options.objective);
   CLI11_PARSE(app, argc, argv);
   return tools::guarded_main([&] { return run(command); });
 }

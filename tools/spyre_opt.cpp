@@ -8,6 +8,7 @@
 #include "spyre/driver/pass.h"
 #include "spyre/graph/normal_op.h"
 #include "tools/exit_code.h"
+#include "tools/objective_option.h"
 
 namespace {
 
@@ -118,6 +119,7 @@ int main(int argc, char** argv) {
       ->excludes(until);
   app.add_option("--cores", command.options.cores, "Cores that work is divided over (SENCORES)")
       ->check(CLI::Range(1, 32));
+  tools::add_objective(app, command.options.objective);
   app.add_option("--bundle-ops", command.options.bundle_ops,
                  "Operations in one bundle, 0: no cut (SPYRE_BUNDLE_OPS)")
       ->check(CLI::NonNegativeNumber);

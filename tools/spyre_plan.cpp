@@ -20,6 +20,7 @@
 #include "spyre/report/time_page.h"
 #include "spyre/solve/solver.h"
 #include "tools/exit_code.h"
+#include "tools/objective_option.h"
 #include "tools/terminal_progress.h"
 #include "tools/time_report.h"
 
@@ -30,7 +31,7 @@ using namespace spyre;
 struct Command {
   std::string input, html, compare, machine, report;
   bool json = false, alternatives = false, no_in_place = false, no_clones = false, no_evictions = false,
-       no_reorder = false, time = false, all_lx = true;
+       no_reorder = false, time = false, all_lx = true, all_cores = true;
   CompileOptions options;
   std::optional<CardModel> card;  // to time on
 };
@@ -96,7 +97,7 @@ Status write_report(const CompiledGraph& compiled, const std::string& name, cons
 Result<Json> explained(const Graph& graph, const CompileOptions& options,
                        const std::optional<CardModel>& card = {}, const std::string& page = {}) {
   PassLog log;
-  tools::show_progress(log, graph.name);
+  const tools::TerminalProgress progress(log, graph.name);
   SPYRE_ASSIGN_OR_RETURN(const CompiledGraph compiled, compile(graph, options, log));
   SPYRE_ASSIGN_OR_RETURN(Json plan, explain(compiled));
   if (compiled.joint) plan["joint"] = compiled.joint->to_json();
@@ -147,6 +148,7 @@ int run(Command command) {
     if (!card.ok()) return tools::report(card.error(), tools::kBadUsage);
     command.card = card.value();
     command.options.machine = command.card->machine;
+    if (command.all_cores) command.options.cores = command.card->machine.cores;
     // Of more LX the plan has more, of less it has less, unless the command line says how much.
     if (command.all_lx) {
       Bytes& capacity = command.options.scratchpad.capacity;
@@ -209,8 +211,10 @@ int main(int argc, char** argv) {
   app.add_option("graph", command.input, "Graph in text form, or a plan that --json printed")
       ->required()
       ->check(CLI::ExistingFile);
-  app.add_option("--cores", command.options.cores, "Cores that work is divided over (SENCORES)")
-      ->check(CLI::Range(1, 32));
+  const CLI::Option* given_cores =
+      app.add_option("--cores", command.options.cores, "Cores that work is divided over (SENCORES)")
+          ->check(CLI::Range(1, 32));
+  tools::add_objective(app, command.options.objective);
   app.add_option("-s,--solver", command.options.scratchpad.solver, "Which solver (LAYOUT_SOLVER)")
       ->check(CLI::IsMember(solvers));
   const CLI::Option* given_capacity =
@@ -236,6 +240,7 @@ int main(int argc, char** argv) {
   app.add_flag("--alternatives", command.alternatives, "Plan with every solver and show what each saves");
   CLI11_PARSE(app, argc, argv);
   command.options.scratchpad.capacity = Bytes(capacity);
+  command.all_cores = given_cores->count() == 0;
   command.all_lx = given_capacity->count() == 0;
   return tools::guarded_main([&] { return run(std::move(command)); });
 }

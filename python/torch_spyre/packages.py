@@ -21,9 +21,11 @@
 import ast
 import contextlib
 import copy
+import dataclasses
 import functools
 import inspect
 import io
+import itertools
 import json
 import os
 import pickle
@@ -383,6 +385,49 @@ def _own_code(function):
     return functools.update_wrapper(own, function)
 
 
+_loads = itertools.count()
+
+
+def _with_names_of_its_own(program: dict) -> dict:
+    """Programs call each other through globals. Dynamo's names for these are unique in the process that saved them
+    only: here others may have them, or had them and take them away when ``torch._dynamo.reset`` clears up."""
+    from torch._dynamo.package import SerializedCode
+
+    installed, dynamo, suffix = pickle.loads(program["globals"]), program["dynamo"], f"_of_package_{next(_loads)}"
+    names = {*program["backends"], *installed}
+    for entry in dynamo.codes:
+        names.update(entry.function_names if entry.install_to_global else [])
+    own = {name: name + suffix for name in names}
+
+    def renamed(names):
+        return [own.get(name, name) for name in names]
+
+    def rewritten(code):
+        if not isinstance(code, SerializedCode):
+            return code
+        constants = tuple(rewritten(constant) for constant in code.co_consts)
+        return dataclasses.replace(code, co_names=tuple(renamed(code.co_names)), co_consts=constants)
+
+    codes = [
+        dataclasses.replace(
+            entry,
+            python_code=rewritten(entry.python_code),
+            function_names=renamed(entry.function_names) if entry.install_to_global else entry.function_names,
+            backend_ids=renamed(entry.backend_ids),
+            guarded_codes=[
+                dataclasses.replace(guarded, dynamo_code=rewritten(guarded.dynamo_code))
+                for guarded in entry.guarded_codes
+            ],
+        )
+        for entry in dynamo.codes
+    ]
+    return {
+        "dynamo": dataclasses.replace(dynamo, codes=codes),
+        "backends": {own[name]: backend for name, backend in program["backends"].items()},
+        "globals": {own[name]: value for name, value in installed.items()},
+    }
+
+
 def _load_function(path: str, manifest: dict, program: dict, function):
     from torch._C._dynamo.eval_frame import set_eval_frame
     from torch._dynamo.eval_frame import innermost_fn
@@ -394,13 +439,14 @@ def _load_function(path: str, manifest: dict, program: dict, function):
             f"{path}: it was saved of {manifest['function']}, found {getattr(function, '__qualname__', function)!r}"
         )
     own = _own_code(function)
+    program = _with_names_of_its_own(program)
     try:
         package = CompilePackage(own, program["dynamo"])
     except RuntimeError as error:  # sources of the program that are not those that were compiled
         raise PackageError(f"{os.path.join(path, _PROGRAM)}: {error}") from error
     with _code_of(path):
         package.install(program["backends"])
-    installed = pickle.loads(program["globals"])
+    installed = dict(program["globals"])
     for module, names in package._installed_globals.items():
         module.__dict__.update(installed)
         installed.update({name: module.__dict__[name] for name in names})

@@ -163,13 +163,13 @@ const std::vector<Setting>& table() {
       {.name = "SPYRE_EXECUTOR",
        .type = kChoice,
        .fallback = std::string("fast"),
-       .choices = {"fast", "fast-only", "interpreter"},
+       .choices = {"fast", "fast-only", "interpreter", "exact-sums"},
        .layer = "runtime",
-       .meaning = "Who computes on the emulated card: the fast executor, which leaves what it has no code "
-                  "for to the "
-                  "interpreter (counted as `interpreted_executes`), the same with an error instead, or the "
-                  "interpreter "
-                  "that defines it."},
+       .meaning =
+           "Who computes on the emulated card: the fast executor, which leaves what it has no code "
+           "for to the interpreter (counted as `interpreted_executes`), the same with an error instead, the "
+           "interpreter that defines it, or that one with sums in doubles: results that still differ then do "
+           "not differ by the order in which something was added."},
       {.name = "SPYRE_INDUCTOR_IGNORE_HINTS",
        .type = kBool,
        .fallback = false,
@@ -225,6 +225,15 @@ const std::vector<Setting>& table() {
        .meaning =
            "Rules for fp16 on its way to and from the 16-bit device format. vendor: those of the card's host "
            "library, quirks included, for byte comparison with hardware (see ADR 0032)."},
+      {.name = "SPYRE_PLAN_OBJECTIVE",
+       .type = kChoice,
+       .fallback = std::string("traffic"),
+       .choices = {"traffic", "time"},
+       .layer = "passes",
+       .config = "plan_objective",
+       .changes_code = true,
+       .meaning = "What joint planning makes small: the bytes of device memory that the card counts, or the "
+                  "time of the kernel."},
       {.name = "SPYRE_PROFILE",
        .type = kChoice,
        .fallback = std::string("streams"),
@@ -233,6 +242,14 @@ const std::vector<Setting>& table() {
        .meaning =
            "Rows of a card in torch.profiler's traces. cores: beside its streams every core, and counters of "
            "memory, scratchpads, ring and arithmetic."},
+      {.name = "SPYRE_PROGRESS",
+       .type = kChoice,
+       .fallback = std::string("auto"),
+       .choices = {"auto", "lines", "off"},
+       .layer = "driver",
+       .meaning = "What a compilation of more than a second does, shown on stderr. auto: one line that is "
+                  "written over, on a "
+                  "terminal only. lines: a line a second, anywhere. off: nothing."},
       {.name = "SPYRE_REQUIRE_PRECOMPILED",
        .type = kChoice,
        .fallback = std::string("0"),

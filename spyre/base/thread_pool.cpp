@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
+#include <chrono>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -25,35 +25,81 @@ int usable_cpus() {
 
 thread_local bool inside_parallel_for = false;
 
-/// One call of parallel_for: pieces are claimed by number until none is left.
+/// How long a thread looks for work before it sleeps. Programs are made of short jobs in a row, and waking a thread can take
+/// longer than one of them; who has something else to run gets the processor meanwhile.
+constexpr std::chrono::microseconds kPatience(50);
+
+/// Returns when `changing` is no longer `seen`.
+void wait_for_change(const std::atomic<uint32_t>& changing, uint32_t seen) {
+  const auto patience = std::chrono::steady_clock::now() + kPatience;
+  while (std::chrono::steady_clock::now() < patience) {
+    if (changing.load() != seen) {
+      return;
+    }
+    std::this_thread::yield();
+  }
+  changing.wait(seen);
+}
+
+/// One call of parallel_for. Every thread has a share, neighbouring pieces, and helps with those of others when it is done
+/// with its own: what a thread worked on in one job, and has in its cache, it mostly gets again in the next.
 struct Job {
+  struct alignas(64) Share {
+    std::atomic<uint32_t> next{0};
+    uint32_t end = 0;
+  };
+
   const std::function<void(int64_t, int64_t)>* body;
   int64_t count;
   int64_t piece;
-  int64_t pieces;
-  std::atomic<int64_t> next{0};
-  std::atomic<int64_t> done{0};
-  std::mutex mutex;
-  std::condition_variable finished;
+  uint32_t pieces;
+  std::vector<Share> shares;
+  std::atomic<uint32_t> done{0};
+  std::mutex mutex;  ///< of `failure`
   std::exception_ptr failure;
 
-  void work() {
+  Job(const std::function<void(int64_t, int64_t)>& run, int64_t n, int64_t each, int threads)
+      : body(&run),
+        count(n),
+        piece(each),
+        pieces(static_cast<uint32_t>((n + each - 1) / each)),
+        shares(std::min<uint32_t>(static_cast<uint32_t>(threads), pieces)) {
+    for (size_t s = 0; s < shares.size(); ++s) {
+      shares[s].next = static_cast<uint32_t>(s * pieces / shares.size());
+      shares[s].end = static_cast<uint32_t>((s + 1) * pieces / shares.size());
+    }
+  }
+
+  /// What the thread of this number does.
+  void work(size_t thread) {
     inside_parallel_for = true;
-    for (int64_t i = next.fetch_add(1); i < pieces; i = next.fetch_add(1)) {
-      try {
-        (*body)(i * piece, std::min(count, (i + 1) * piece));
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (!failure) {
-          failure = std::current_exception();
-        }
-      }
-      if (done.fetch_add(1) + 1 == pieces) {
-        const std::lock_guard lock(mutex);
-        finished.notify_all();
+    for (size_t s = 0; s < shares.size(); ++s) {
+      Share& share = shares[(thread + s) % shares.size()];
+      for (uint32_t i = share.next++; i < share.end; i = share.next++) {
+        do_piece(i);
       }
     }
     inside_parallel_for = false;
+  }
+
+  void do_piece(int64_t i) {
+    try {
+      (*body)(i * piece, std::min(count, (i + 1) * piece));
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!failure) {
+        failure = std::current_exception();
+      }
+    }
+    if (++done == pieces) {
+      done.notify_all();
+    }
+  }
+
+  void wait() const {
+    for (uint32_t seen = done.load(); seen != pieces; seen = done.load()) {
+      wait_for_change(done, seen);
+    }
   }
 };
 
@@ -72,49 +118,54 @@ class Pool {
   int threads() const { return threads_.load(); }
   void set_threads(int n) { threads_.store(std::max(1, n)); }
 
-  void run(const std::shared_ptr<Job>& job, int helpers) {
+  void run(const std::shared_ptr<Job>& job) {
+    const size_t helpers = job->shares.size() - 1;
     {
       const std::lock_guard lock(mutex_);
-      while (static_cast<int>(workers_) < helpers) {
-        std::thread([this] { serve(); }).detach();
-        ++workers_;
+      while (workers_ < helpers) {
+        std::thread([this, number = ++workers_] { serve(number); }).detach();
       }
-      for (int i = 0; i < helpers; ++i) {
-        queue_.push_back(job);
-      }
+      queue_.insert(queue_.end(), helpers, job);
     }
-    wake_.notify_all();
-    job->work();
-    std::unique_lock lock(job->mutex);
-    job->finished.wait(lock, [&] { return job->done.load() == job->pieces; });
+    ++posted_;
+    posted_.notify_all();
+    job->work(0);
+    job->wait();
   }
 
  private:
   void forget_workers() {
     new (&mutex_) std::mutex;
-    new (&wake_) std::condition_variable;
     queue_.clear();
     workers_ = 0;
   }
 
-  void serve() {
+  void serve(size_t number) {
     while (true) {
-      std::shared_ptr<Job> job;
-      {
-        std::unique_lock lock(mutex_);
-        wake_.wait(lock, [&] { return !queue_.empty(); });
-        job = std::move(queue_.back());
-        queue_.pop_back();
+      const uint32_t seen = posted_.load();
+      if (const std::shared_ptr<Job> job = take()) {
+        job->work(number);
+      } else {
+        wait_for_change(posted_, seen);
       }
-      job->work();
     }
+  }
+
+  std::shared_ptr<Job> take() {
+    const std::lock_guard lock(mutex_);
+    if (queue_.empty()) {
+      return nullptr;
+    }
+    std::shared_ptr<Job> job = std::move(queue_.back());
+    queue_.pop_back();
+    return job;
   }
 
   std::atomic<int> threads_{usable_cpus()};
   std::mutex mutex_;
-  std::condition_variable wake_;
+  std::atomic<uint32_t> posted_{0};  ///< jobs so far: what workers wait for
   std::vector<std::shared_ptr<Job>> queue_;
-  int workers_ = 0;
+  size_t workers_ = 0;
 };
 
 }  // namespace
@@ -131,12 +182,8 @@ void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t
   // Four pieces a thread even out unequal speeds without making pieces tiny.
   const int64_t wanted =
       std::min<int64_t>(int64_t{4} * threads, (count + grain - 1) / std::max<int64_t>(1, grain));
-  auto job = std::make_shared<Job>();
-  job->body = &body;
-  job->count = count;
-  job->piece = (count + wanted - 1) / wanted;
-  job->pieces = (count + job->piece - 1) / job->piece;
-  Pool::instance().run(job, static_cast<int>(std::min<int64_t>(threads, job->pieces)) - 1);
+  const auto job = std::make_shared<Job>(body, count, (count + wanted - 1) / wanted, threads);
+  Pool::instance().run(job);
   if (job->failure) {
     std::rethrow_exception(job->failure);
   }

@@ -47,11 +47,13 @@ Result<exec::RunCounts> execute_on(ProgramMemory::Scratchpads lx, const ExecuteR
   exec::RunOptions options;
   options.machine = &request.program->machine();
   options.paths = request.paths;
-  options.may_interpret = request.options.executor != Executor::kFastOnly;
+  const Executor executor = request.options.executor;
+  options.may_interpret = executor != Executor::kFastOnly;
+  options.sums = executor == Executor::kExactSums ? exec::Sums::kInDoubles : exec::Sums::kInOrder;
   const LoadedProgram& program = *request.program;
   if (request.options.check) SPYRE_TRY(check_before_run(request, options));
   SPYRE_ASSIGN_OR_RETURN(exec::RunCounts counts,
-                         request.options.executor == Executor::kInterpreter
+                         executor == Executor::kInterpreter || executor == Executor::kExactSums
                              ? exec::interpret(program.program(), request.values, memory, options)
                              : program.prepared().execute(request.values, memory, options));
   return request.options.count ? std::move(counts) : exec::RunCounts();

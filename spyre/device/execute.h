@@ -38,11 +38,12 @@ class LoadedProgram {
 
 using LoadedProgramRef = std::shared_ptr<const LoadedProgram>;
 
-/// Who computes. All give the same bytes and the same counts.
+/// Who computes. All give the same counts, and but for the last one the same bytes.
 enum class Executor {
   kFast,      ///< whole rows at a time, on all host threads; the interpreter where there is no code for that
   kFastOnly,  ///< the same, kUnsupported where there is none
   kInterpreter,  ///< one element at a time, straight from the definitions; the judge
+  kExactSums,    ///< the interpreter, with sums whose order does not matter (exec::Sums)
 };
 
 struct ExecuteOptions {

@@ -153,6 +153,7 @@ const std::vector<Pass>& table() {
          SPYRE_ASSIGN_OR_RETURN(context.found.joint,
                                 co_optimize(graph, context.planner,
                                             {.cores = context.options.cores,
+                                             .objective = context.options.objective,
                                              .keep_sums = context.options.keep_sums,
                                              .progress = context.log.progress_of("co-optimize")}));
          return Status();
@@ -252,6 +253,14 @@ Error with_node(Error error, const DeviceGraph& graph, const std::set<std::strin
   return std::move(error).about(origin_of(known == graph.nodes.end() ? *refused : *known));
 }
 
+Status check_cores(const CompileOptions& options) {
+  if (options.cores <= options.machine.cores) return {};
+  return Error(ErrorKind::kInvalidArgument,
+               fmt::format("work cannot be divided over {} cores: {} has {}", options.cores,
+                           options.machine.name, options.machine.cores))
+      .try_instead(fmt::format("SENCORES={}", options.machine.cores));
+}
+
 // The bundles of the kernel, whose body has one item per node.
 std::vector<BundlePart> parts_of(const DeviceGraph& graph) {
   std::vector<BundlePart> parts;
@@ -274,6 +283,8 @@ Result<CompileOptions> CompileOptions::from_settings(const SettingValues& settin
   SPYRE_ASSIGN_OR_RETURN(options.lx_planning, settings.read<bool>("LX_PLANNING"));
   SPYRE_ASSIGN_OR_RETURN(options.co_optimize, settings.read<bool>("CO_OPTIMIZING_LX_PLANNING"));
   SPYRE_ASSIGN_OR_RETURN(options.keep_sums, settings.read<bool>("SPYRE_KEEP_SUM_ORDER"));
+  SPYRE_ASSIGN_OR_RETURN(const std::string objective, settings.read<std::string>("SPYRE_PLAN_OBJECTIVE"));
+  options.objective = lx::objective_of(objective);
   SPYRE_ASSIGN_OR_RETURN(options.bundle_ops, settings.read<int64_t>("SPYRE_BUNDLE_OPS"));
   SPYRE_ASSIGN_OR_RETURN(const bool across_bundles, settings.read<bool>("SPYRE_NON_TERMINAL"));
   SPYRE_ASSIGN_OR_RETURN(const bool boundary_copies, settings.read<bool>("LX_BOUNDARY_CLONES"));
@@ -300,6 +311,7 @@ Result<CompiledGraph> compile(Graph captured, const CompileOptions& options, Pas
     node.bundle = 0;  // decided by us
     written.insert(node.name);
   }
+  SPYRE_TRY(check_cores(options));
   SPYRE_TRY(check_sizes(captured));
   SPYRE_ASSIGN_OR_RETURN(DeviceGraph graph, optimize(std::move(captured), options, log, compiled));
   SPYRE_TRY(complete_layouts(graph));

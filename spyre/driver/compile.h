@@ -21,6 +21,7 @@ struct CompileOptions {
   int64_t cores = setting_default<int64_t>("SENCORES");
   bool lx_planning = setting_default<bool>("LX_PLANNING");
   bool co_optimize = setting_default<bool>("CO_OPTIMIZING_LX_PLANNING");
+  lx::Objective objective = lx::objective_of(setting_default<std::string>("SPYRE_PLAN_OBJECTIVE"));
   bool keep_sums = setting_default<bool>("SPYRE_KEEP_SUM_ORDER");
   bool reorder = setting_default<bool>("SPYRE_LX_PLANNER_REORDER");
   int64_t bundle_ops = setting_default<int64_t>("SPYRE_BUNDLE_OPS");

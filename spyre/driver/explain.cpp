@@ -10,10 +10,10 @@
 namespace spyre {
 namespace {
 
-Json cost_json(const lx::PlanCost& cost) {
-  return {{"us", cost.total().us()},         {"memory_us", cost.memory().us()},
-          {"compute_us", cost.compute.us()}, {"vector_us", cost.vector.us()},
-          {"ring_us", cost.ring.us()},       {"read", cost.read.count()},
+Json cost_json(const lx::PlanCost& cost, lx::Objective objective) {
+  return {{"us", cost.total(objective).us()}, {"memory_us", cost.memory(objective).us()},
+          {"compute_us", cost.compute.us()},  {"vector_us", cost.vector.us()},
+          {"ring_us", cost.ring.us()},        {"read", cost.read.count()},
           {"written", cost.written.count()}};
 }
 
@@ -43,9 +43,9 @@ Result<Json> explain(const CompiledGraph& compiled) {
   facts.update(compiled.scratchpad.to_json());
   facts["moved"] = (cost.read + cost.written).count();
   facts["compulsory"] = compulsory.count();
-  facts["cost"] = cost_json(cost);
+  facts["cost"] = cost_json(cost, compiled.options.objective);
   if (compiled.joint) {
-    facts["joint"] = {{"separate_us", compiled.joint->separate.total().us()},
+    facts["joint"] = {{"separate_us", compiled.joint->separate.total(compiled.options.objective).us()},
                       {"evaluated", compiled.joint->evaluated},
                       {"exact", compiled.joint->exact}};
   }

@@ -9,6 +9,7 @@ std::string to_text(const AnyGraph& graph) {
 }
 
 Status PassLog::run(std::string_view pass, AnyGraph& graph, const std::function<Status(AnyGraph&)>& body) {
+  if (progress_) progress_(pass, 0);
   const AnyGraph before = observer_ ? graph : AnyGraph();
   const auto start = std::chrono::steady_clock::now();
   SPYRE_TRY(body(graph));
@@ -23,6 +24,7 @@ Status PassLog::run(std::string_view pass, AnyGraph& graph, const std::function<
 }
 
 Status PassLog::time(std::string_view step, const std::function<Status()>& body) {
+  if (progress_) progress_(step, 0);
   const auto start = std::chrono::steady_clock::now();
   SPYRE_TRY(body());
   const auto time = std::chrono::steady_clock::now() - start;

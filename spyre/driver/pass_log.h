@@ -30,7 +30,7 @@ class PassLog {
   /// Called after every pass. Comparing graphs costs time, so without an observer `changed` is always true.
   explicit PassLog(Observer observer) : observer_(std::move(observer)) {}
 
-  /// Called while a pass searches, for every plan it has looked at; `plans` counts those of the pass.
+  /// Called when a pass or step begins, with no plans, and while it searches, for every plan it has looked at.
   using Progress = std::function<void(std::string_view pass, int64_t plans)>;
   void on_progress(Progress progress) { progress_ = std::move(progress); }
   /// What a pass calls for every plan; nothing when nobody listens. Holds on to this log.

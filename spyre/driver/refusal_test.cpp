@@ -28,6 +28,21 @@ TEST(Refusal, OfSelectionNamesTheNode) {
             (ErrorNode{"z", "aten.what", "model.py:7"}));
 }
 
+TEST(Refusal, OfMoreCoresThanTheMachineHasSaysHowMany) {
+  const Graph graph = parse_graph(R"(graph g {
+    input x : float16[4, 64]
+    buffer y : float16[4, 64]
+    node y (p0: 4, p1: 64) { v0 = load x[64*p0 + p1] v1 = neg v0 store y[64*p0 + p1] v1 }
+    return y
+  })")
+                          .value();
+  EXPECT_EQ(compile(graph, {.cores = 33}).error().to_string(),
+            "work cannot be divided over 33 cores: spyre has 32\n  try  SENCORES=32");
+  Machine larger = spyre_card();
+  larger.cores = 64;
+  EXPECT_TRUE(compile(graph, {.cores = 64, .machine = larger}).ok());
+}
+
 TEST(Refusal, OfAStepNamesTheNodeThatItIsAStepOf) {
   // The card counts upwards only: the first of two steps is refused.
   const Graph graph = parse_graph(R"(graph g {

@@ -13,6 +13,14 @@ Element on_diagonal(Builder& builder, int64_t n) {
 
 // Every lane of a row holds the row's number; folded along the stick, one of them is left, alone in its stick.
 TensorView row_numbers(Builder& builder, int64_t n) {
+  if (n > kExactIn16Bits) {  // 1030 is 1024 and 6
+    const int64_t blocks = (n + kExactIn16Bits - 1) / kExactIn16Bits;
+    const TensorView starts =
+        compute(builder, Element(row_numbers(builder, blocks)) * static_cast<double>(kExactIn16Bits));
+    const TensorView both =
+        compute(builder, Element(unsqueeze(starts, 1)) + row_numbers(builder, kExactIn16Bits));
+    return narrow(reshape(builder, both, {blocks * kExactIn16Bits, 1}), 0, 0, n);
+  }
   const TensorView rows = builder.local({n, kStick}, HostType::kFloat16);
   NodeBuilder node = builder.node(rows, rows.size);
   node.store(node.index(node.loop(0), HostType::kFloat16));

@@ -134,6 +134,8 @@ Status scatter_select(Builder& builder, Arguments args, std::string_view op);  /
 Status stack(Builder& builder, Arguments args, std::string_view op);
 Status pad(Builder& builder, Arguments args, std::string_view op);
 Status triangle(Builder& builder, Arguments args, std::string_view op);  ///< op: le (tril), ge (triu)
+/// A matrix with these elements on a diagonal.
+Status diagonal_of(Builder& builder, Arguments args, std::string_view op);
 Status index_select(Builder& builder, Arguments args, std::string_view op);
 Status index(Builder& builder, Arguments args, std::string_view op);  ///< x[:, i]: one tensor of positions
 Status index_copy(Builder& builder, Arguments args, std::string_view op);

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "spyre/forms/forms.h"
-#include "spyre/forms/pairs.h"
 #include "spyre/forms/steps.h"
 
 namespace spyre::forms {
@@ -197,32 +196,52 @@ Status triangle(Builder& builder, Arguments args, std::string_view op) {
   return Status();
 }
 
+Status diagonal_of(Builder& builder, Arguments args, std::string_view /*op*/) {
+  const TensorView& x = tensor(args[0]);
+  SPYRE_ASSIGN_OR_RETURN(const HostType type, arithmetic_type(x.dtype));
+  const size_t rank = builder.result().size.size();
+  if (x.size.size() + 1 != rank || element_count(x) == 0) {
+    return refuse("a diagonal without elements");
+  }
+  const int64_t offset = integer(args[1], 0);
+  SPYRE_ASSIGN_OR_RETURN(const size_t rows, dimension(integer(args[2], -2), rank));
+  SPYRE_ASSIGN_OR_RETURN(const size_t columns, dimension(integer(args[3], -1), rank));
+  std::vector<size_t> order;
+  for (size_t d = 0; d < rank; ++d) {
+    if (d != rows && d != columns) {
+      order.push_back(d);
+    }
+  }
+  order.push_back(rows);
+  order.push_back(columns);
+  const TensorView target = permute(builder.result(), order);
+  // An element for each column: those in front of the diagonal, or behind it, have none.
+  const TensorView each =
+      padded(builder, x, rank - 2, std::max<int64_t>(offset, 0), std::max<int64_t>(-offset, 0));
+  NodeBuilder node = builder.node(target, target.size);
+  const Expr distance = node.loop(rank - 1) + -1 * node.loop(rank - 2) + Expr::constant(-offset);
+  const Value here =
+      node.op("eq", {node.index(distance, HostType::kFloat32), node.constant(0, HostType::kFloat32)});
+  std::vector<Expr> position = node.loops(0, rank - 1);
+  position.back() = node.loop(rank - 1);
+  node.store(node.op("where", {here, node.load(each, position), node.constant(0, type)}));
+  return Status();
+}
+
 namespace {
 
 const Argument kFirstDimension = Number{.value = 0, .kind = Number::Kind::kInt};
 
 /// Along the only dimension there are no rows to move: elements are chosen one by one, each by a position from the start.
-/// Too many of them to compare all pairs become rows of two, of which one is read.
 void gather_elements(Builder& builder, const TensorView& x, const TensorView& positions) {
-  const int64_t extent = x.size[0], count = positions.size[0];
-  TensorView found;
-  if (can_gather(x, 0, positions)) {
-    found = is_contiguous(builder.result()) ? reshape(builder, builder.result(), positions.size)
-                                            : builder.local(positions.size, x.dtype);
-    const std::array<Argument, 3> arguments = {x, kFirstDimension, positions};
-    builder.apply(&gather, Arguments(arguments), "", {found});
-    if (found.buffer == builder.result().buffer) {
-      return;
-    }
-  } else {
-    const TensorView rows = builder.local({extent, 2}, x.dtype), chosen = builder.local({count, 2}, x.dtype);
-    put(builder, expand(builder, unsqueeze(x, 1), rows.size), rows);
-    NodeBuilder node = builder.node(chosen, chosen.size);
-    const Expr row = node.indirect(node.load(positions, {node.loop(0)}), extent);
-    node.store(node.load(rows, {row, node.loop(1)}));
-    found = squeeze(narrow(chosen, 1, 0, 1), 1);
+  const TensorView found = is_contiguous(builder.result())
+                               ? reshape(builder, builder.result(), positions.size)
+                               : builder.local(positions.size, x.dtype);
+  const std::array<Argument, 3> arguments = {x, kFirstDimension, positions};
+  builder.apply(&gather, Arguments(arguments), "", {found});
+  if (found.buffer != builder.result().buffer) {
+    fill(builder, 0, reshape(builder, found, builder.result().size));
   }
-  fill(builder, 0, reshape(builder, found, builder.result().size));
 }
 
 }  // namespace
@@ -264,19 +283,8 @@ struct OneIndex {
 
   size_t rank() const { return positions.size.size(); }
 
-  /// The shape of that below: nothing is emitted.
-  TensorView flat() const {
-    return {.buffer = positions.buffer,
-            .dtype = positions.dtype,
-            .size = {element_count(positions)},
-            .stride = {1}};
-  }
-  /// Whether the dimension holds all elements of x, so that there are no rows to move. `row`: what x is then, as far as
-  /// shapes go.
+  /// Whether the dimension holds all elements of x, so that there are no rows to move.
   bool is_along_all(const TensorView& x) const { return element_count(x) == x.size[dim]; }
-  TensorView row(const TensorView& x) const {
-    return {.buffer = x.buffer, .dtype = x.dtype, .size = {x.size[dim]}, .stride = {1}};
-  }
   /// All positions in one row, from the start of x.
   TensorView in_one_row(Builder& builder, const TensorView& x) const {
     const Element wrapped = from_the_start(positions, x.size[dim]);
@@ -465,8 +473,7 @@ Status index_put(Builder& builder, Arguments args, std::string_view op) {
   if (type_of(builder, args[2]) != x.dtype || !expands_to(size_of(args[2]), index.selected(x))) {
     return refuse("values that are not those of the indexed part");
   }
-  if (index.is_along_all(x) && is_contiguous(builder.result()) &&
-      can_scatter(index.row(x), 0, index.flat())) {
+  if (index.is_along_all(x) && is_contiguous(builder.result())) {
     const TensorView places = index.in_one_row(builder, x);
     Argument values = args[2];
     if (!is_number(values)) {

@@ -39,12 +39,7 @@ struct Rows {
 };
 
 Value mean_of(NodeBuilder& node, Value value, const Rows& rows) {
-  const double factor = 1.0 / static_cast<double>(rows.count);
-  if (rows.folded_sizes.size() == 1) {
-    return node.reduce("mean", {value}, {{"scaling_factor", factor}});
-  }
-  const Value sum = node.reduce("sum", {value});
-  return node.op("mul", {sum, node.constant(factor, node.dtype(sum))});
+  return node.reduce("mean", {value}, {{"scaling_factor", 1.0 / static_cast<double>(rows.count)}});
 }
 
 Result<HostType> float_type(const TensorView& x) {

@@ -18,7 +18,6 @@ class Fold {
       if (folded_[d]) {
         reduced.push_back(size);
         count *= size;
-        long_loops += size > 1 ? 1 : 0;
       }
       if (!folded_[d] || keepdim_) {
         extents.push_back(folded_[d] ? 1 : size);
@@ -40,14 +39,51 @@ class Fold {
     return at;
   }
 
+  const std::vector<bool>& folded() const { return folded_; }
+
   std::vector<int64_t> extents, reduced;
-  int64_t count = 1;   ///< elements folded into one
-  int long_loops = 0;  ///< reduced loops of more than one iteration
+  int64_t count = 1;  ///< elements folded into one
 
  private:
   std::vector<bool> folded_;
   bool keepdim_;
 };
+
+constexpr int64_t kExactSum = 1 << 16;  // so many integers are added exactly at once
+
+/// The sum along one dimension, which becomes one of size 1.
+TensorView sum_of_integers(Builder& builder, const TensorView& x, size_t dim) {
+  const size_t rank = x.size.size();
+  const int64_t n = x.size[dim], blocks = n / kExactSum;
+  const auto along = [&](const TensorView& part) {
+    return fold(builder, "sum", part, only(rank, dim), true);
+  };
+  if (n <= kExactSum) {
+    return along(x);
+  }
+  TensorView whole = unsqueeze(narrow(x, dim, 0, blocks * kExactSum), dim + 1);
+  whole.size[dim] = blocks;
+  whole.size[dim + 1] = kExactSum;
+  whole.stride[dim + 1] = x.stride[dim];
+  whole.stride[dim] = x.stride[dim] * kExactSum;
+  const TensorView sums = along(fold(builder, "sum", whole, only(rank + 1, dim + 1), /*keepdim=*/false));
+  if (n % kExactSum == 0) {
+    return sums;
+  }
+  const TensorView rest = narrow(x, dim, blocks * kExactSum, n % kExactSum);
+  return compute(builder, Element(sums) + sum_of_integers(builder, rest, dim));
+}
+
+/// Dimension by dimension: each sum is an integer again.
+void sum_many_integers(Builder& builder, const TensorView& target, const TensorView& x, const Fold& fold) {
+  TensorView sum = x;
+  for (size_t dim = x.size.size(); dim-- > 0;) {
+    if (fold.folded()[dim] && sum.size[dim] > 1) {
+      sum = sum_of_integers(builder, sum, dim);
+    }
+  }
+  fill(builder, target, reshape(builder, sum, target.size));
+}
 
 Status fold_into(Builder& builder, const TensorView& target, const TensorView& x, const Fold& fold,
                  std::string_view op) {
@@ -65,6 +101,10 @@ Status fold_into(Builder& builder, const TensorView& target, const TensorView& x
   if (target.size != fold.extents) {
     return refuse("folding no dimension");
   }
+  if (op == "sum" && is_integer(from) && is_integer(target.dtype) && fold.count > kExactSum) {
+    sum_many_integers(builder, target, x, fold);
+    return Status();
+  }
   NodeBuilder node = builder.node(target, fold.extents, fold.reduced);
   Value value = node.load(x, fold.position(node));
   const HostType result = target.dtype;
@@ -78,16 +118,10 @@ Status fold_into(Builder& builder, const TensorView& target, const TensorView& x
     // Truth values are counted in 32-bit floats; integers the compiler folds itself.
     value = node.as(value, is_integer(result) && !is_integer(from) ? HostType::kFloat32 : result);
   }
-  if (op != "mean") {
-    node.store(node.reduce(op, {value}));
-    return Status();
-  }
-  const double factor = 1.0 / static_cast<double>(fold.count);
-  if (fold.long_loops == 1) {
-    node.store(node.reduce("mean", {value}, {{"scaling_factor", factor}}));
+  if (op == "mean") {
+    node.store(node.reduce(op, {value}, {{"scaling_factor", 1.0 / static_cast<double>(fold.count)}}));
   } else {
-    const Value sum = node.reduce("sum", {value});
-    node.store(node.op("mul", {sum, node.constant(factor, node.dtype(sum))}));
+    node.store(node.reduce(op, {value}));
   }
   return Status();
 }

@@ -10,12 +10,12 @@
 
 #include "spyre/forms/columns.h"
 #include "spyre/forms/forms.h"
-#include "spyre/forms/pairs.h"
 
 namespace spyre::forms {
 namespace {
 
 constexpr int64_t kPairsOfScatter = int64_t{1} << 25;
+constexpr int64_t kElementsAsRows = int64_t{1} << 24;  // a stick each: 2 GiB
 
 /// The axes [..., indices, positions, ...] of pairs along a dimension, as the type of the elements wants them: 16-bit
 /// values stand where they are; of 32-bit values, those along the last dimension become columns.
@@ -219,11 +219,117 @@ Element added(Builder& builder, const TensorView& x, size_t dim, const TensorVie
   return fold(builder, "sum", terms, only(x.size.size() + 1, pairs.indices_axis()), /*keepdim=*/false);
 }
 
-Status check_sums(const TensorView& x, size_t dim, const TensorView& index) {
-  if (is_float(x.dtype) || (is_integer(x.dtype) && index.size[dim] <= Digits::kExactSums)) {
-    return Status();
+Status check_sums(const TensorView& x) {
+  return is_float(x.dtype) || is_integer(x.dtype) ? Status() : refuse("sums of truth values");
+}
+
+/// x and what sources add to each place: integers so many at a time as float32 adds exactly.
+Element sums(Builder& builder, const TensorView& x, size_t dim, const TensorView& index,
+             const TensorView& source) {
+  const int64_t count = index.size[dim], step = is_integer(x.dtype) ? Digits::kExactSums : count;
+  TensorView sum = x;
+  for (int64_t start = 0; start + step < count; start += step) {
+    const auto part = [&](const TensorView& all) { return narrow(all, dim, start, step); };
+    sum = compute(builder, Element(sum) + added(builder, x, dim, part(index), part(source)));
   }
-  return refuse("sums of more integers than float32 holds exactly");
+  const int64_t rest = count - (count - 1) / step * step;
+  const auto last = [&](const TensorView& all) { return narrow(all, dim, count - rest, rest); };
+  return Element(sum) + added(builder, x, dim, last(index), last(source));
+}
+
+/// The number of every element that an index names in x, row by row.
+///
+///     x [4, 5], dimension 0, index[i, j] = 2     5 * 2 + j
+TensorView numbers_along(Builder& builder, const TensorView& x, size_t dim, const TensorView& index) {
+  const std::vector<int64_t> steps = contiguous_strides(x.size);
+  const size_t rank = x.size.size();
+  const TensorView places = as(builder, existing(builder, index, x.size[dim]), HostType::kInt64);
+  Element number = Element(places) * static_cast<double>(steps[dim]);
+  for (size_t d = 0; d < rank; ++d) {
+    if (d == dim || index.size[d] == 1) {
+      continue;
+    }
+    TensorView coordinate = counting(builder, index.size[d], HostType::kInt64);
+    while (coordinate.size.size() < rank - d) {
+      coordinate = unsqueeze(coordinate, coordinate.size.size());
+    }
+    number = number + Element(coordinate) * static_cast<double>(steps[d]);
+  }
+  return reshape(builder, compute(builder, number), {element_count(index)});
+}
+
+/// [5, 6, 7] -> [[5, 5], [6, 6], [7, 7]]: a row for each element, which the card finds by its number.
+TensorView as_rows(Builder& builder, const TensorView& x) {
+  const int64_t count = element_count(x);
+  const TensorView rows = builder.local({count, 2}, x.dtype);
+  put(builder, expand(builder, unsqueeze(reshape(builder, x, {count}), 1), rows.size), rows);
+  return rows;
+}
+
+TensorView from_rows(const TensorView& rows) {
+  return squeeze(narrow(rows, 1, 0, 1), 1);
+}
+
+/// Whether elements and indices are few enough to be rows, and the index fits.
+bool can_be_rows(const TensorView& x, size_t dim, const TensorView& index) {
+  const bool in_limits = element_count(x) <= kElementsAsRows && element_count(index) <= kElementsAsRows;
+  bool fits = arithmetic_type(x.dtype).ok() && is_integer(index.dtype) &&
+              index.size.size() == x.size.size() && element_count(x) > 0 && element_count(index) > 0;
+  for (size_t d = 0; fits && d < x.size.size(); ++d) {
+    fits = d == dim || index.size[d] <= x.size[d];
+  }
+  return in_limits && fits;
+}
+
+/// Whether there is an element for each index.
+bool holds(const TensorView& source, const TensorView& x, const TensorView& index) {
+  bool fits = source.dtype == x.dtype && source.size.size() == index.size.size();
+  for (size_t d = 0; fits && d < index.size.size(); ++d) {
+    fits = index.size[d] <= source.size[d];
+  }
+  return fits;
+}
+
+void gather_rows(Builder& builder, const TensorView& target, const TensorView& x, size_t dim,
+                 const TensorView& index) {
+  const TensorView rows = as_rows(builder, x), numbers = numbers_along(builder, x, dim, index);
+  const TensorView found = builder.local({element_count(index), 2}, x.dtype);
+  NodeBuilder node = builder.node(found, found.size);
+  const Expr row = node.indirect(node.load(numbers, {node.loop(0)}), rows.size[0]);
+  node.store(node.load(rows, {row, node.loop(1)}));
+  fill(builder, target, reshape(builder, from_rows(found), index.size));
+}
+
+/// Which of several sources for a place is there is as good as any other, as PyTorch says of them.
+void scatter_rows(Builder& builder, const TensorView& target, const TensorView& x, size_t dim,
+                  const TensorView& index, const Source& source) {
+  const TensorView rows = as_rows(builder, x), numbers = numbers_along(builder, x, dim, index);
+  const auto* value = std::get_if<double>(&source);
+  const TensorView written = value != nullptr
+                                 ? builder.local({element_count(index), 2}, x.dtype)
+                                 : as_rows(builder, fit(std::get<TensorView>(source), index.size));
+  if (value != nullptr) {
+    fill(builder, written, cast(*value, x.dtype));
+  }
+  NodeBuilder node = builder.node(rows, written.size);
+  const Value from = node.load(written, {node.loop(0), node.loop(1)});
+  const Expr row = node.indirect(node.load(numbers, {node.loop(0)}), rows.size[0]);
+  node.store(from, {row, node.loop(1)});
+  fill(builder, target, reshape(builder, from_rows(rows), x.size));
+}
+
+/// In pairs, or as rows where that were too many.
+Status gather_at(Builder& builder, const TensorView& target, const TensorView& x, size_t dim,
+                 const TensorView& index) {
+  const Status pairs = check_pairs(x, dim, index, /*source=*/nullptr, /*writes=*/false);
+  if (pairs.ok()) {
+    gather_into(builder, target, x, dim, existing(builder, index, x.size[dim]));
+  } else if (can_be_rows(x, dim, index)) {
+    gather_rows(builder, target, x, dim, index);
+  } else {
+    return pairs;
+  }
+  return Status();
 }
 
 /// x with the places along a dimension in another order.
@@ -237,20 +343,10 @@ void rows_at(Builder& builder, const TensorView& target, const TensorView& x, si
 
 }  // namespace
 
-bool can_gather(const TensorView& x, size_t dim, const TensorView& index) {
-  return check_pairs(x, dim, index, /*source=*/nullptr, /*writes=*/false).ok();
-}
-
-bool can_scatter(const TensorView& x, size_t dim, const TensorView& index) {
-  return check_pairs(x, dim, index, /*source=*/nullptr, /*writes=*/true).ok();
-}
-
 Status gather(Builder& builder, Arguments args, std::string_view /*op*/) {
   const TensorView &x = tensor(args[0]), &index = tensor(args[2]);
   SPYRE_ASSIGN_OR_RETURN(const size_t dim, dimension(integer(args[1]), x.size.size()));
-  SPYRE_TRY(check_pairs(x, dim, index, /*source=*/nullptr, /*writes=*/false));
-  gather_into(builder, builder.result(), x, dim, existing(builder, index, x.size[dim]));
-  return Status();
+  return gather_at(builder, builder.result(), x, dim, index);
 }
 
 Status flip(Builder& builder, Arguments args, std::string_view /*op*/) {
@@ -274,8 +370,7 @@ Status flip(Builder& builder, Arguments args, std::string_view /*op*/) {
         each = unsqueeze(each, each.size.size());
       }
       each = expand(builder, each, x.size);
-      SPYRE_TRY(check_pairs(x, dim, each, /*source=*/nullptr, /*writes=*/false));
-      gather_into(builder, target, x, dim, each);
+      SPYRE_TRY(gather_at(builder, target, x, dim, each));
     } else if (is_word(x.dtype) &&
                dim + 1 == x.size.size()) {  // words change places as rows, and not along a stick
       const TensorView rows = compute(builder, move_dim(x, dim, 0));
@@ -294,8 +389,13 @@ Status scatter(Builder& builder, Arguments args, std::string_view /*op*/) {
   const TensorView &x = tensor(args[0]), &index = tensor(args[2]);
   SPYRE_ASSIGN_OR_RETURN(const size_t dim, dimension(integer(args[1]), x.size.size()));
   const bool is_value = is_number(args[3]);
-  SPYRE_TRY(check_pairs(x, dim, index, is_value ? nullptr : &tensor(args[3]), /*writes=*/true));
   const Source source = is_value ? Source(number(args[3])) : Source(tensor(args[3]));
+  const Status pairs = check_pairs(x, dim, index, is_value ? nullptr : &tensor(args[3]), /*writes=*/true);
+  if (!pairs.ok() && can_be_rows(x, dim, index) && (is_value || holds(tensor(args[3]), x, index))) {
+    scatter_rows(builder, builder.result(), x, dim, index, source);
+    return Status();
+  }
+  SPYRE_TRY(pairs);
   fill(builder, 0, scattered(builder, x, dim, existing(builder, index, x.size[dim]), source));
   return Status();
 }
@@ -304,9 +404,9 @@ Status scatter_add(Builder& builder, Arguments args, std::string_view /*op*/) {
   const TensorView &x = tensor(args[0]), &index = tensor(args[2]), &source = tensor(args[3]);
   SPYRE_ASSIGN_OR_RETURN(const size_t dim, dimension(integer(args[1]), x.size.size()));
   SPYRE_TRY(check_pairs(x, dim, index, &source, /*writes=*/true));
-  SPYRE_TRY(check_sums(x, dim, index));
+  SPYRE_TRY(check_sums(x));
   const TensorView places = existing(builder, index, x.size[dim]);
-  fill(builder, 0, Element(x) + added(builder, x, dim, places, fit(source, index.size)));
+  fill(builder, 0, sums(builder, x, dim, places, fit(source, index.size)));
   return Status();
 }
 
@@ -333,8 +433,8 @@ Status index_add(Builder& builder, Arguments args, std::string_view /*op*/) {
   TensorView as_integers = each;
   as_integers.dtype = index.dtype;
   SPYRE_TRY(check_pairs(x, dim, as_integers, &source, /*writes=*/true));
-  SPYRE_TRY(check_sums(x, dim, each));
-  fill(builder, 0, Element(x) + added(builder, x, dim, each, source));
+  SPYRE_TRY(check_sums(x));
+  fill(builder, 0, sums(builder, x, dim, each, source));
   return Status();
 }
 

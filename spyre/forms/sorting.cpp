@@ -157,8 +157,17 @@ Status first_sorted(Builder& builder, const TensorView& x, int64_t k, int64_t al
                        .values = move_dim(builder.result(0), dim, last),
                        .positions = move_dim(builder.result(1), dim, last)};
   const bool half = x.dtype == HostType::kFloat16, word = is_word(x.dtype);
-  if ((half || word) && n <= kExactIn16Bits && element_count(x) * n <= kPairsOfSort) {
-    half ? sort_halves(builder, sorted) : sort_words(builder, sorted);
+  const bool few_pairs = element_count(x) * n <= kPairsOfSort;
+  if (half && few_pairs && n <= kExactIn16Bits) {
+    sort_halves(builder, sorted);
+  } else if (half && few_pairs) {  // ranks and positions need 32 bits, and so does what stands beside them
+    FirstOf wide = sorted;
+    wide.rows = as(builder, sorted.rows, HostType::kFloat32);
+    wide.values = builder.local(sorted.values.size, HostType::kFloat32);
+    sort_words(builder, wide);
+    fill(builder, sorted.values, cast(wide.values, x.dtype));
+  } else if (word && few_pairs) {
+    sort_words(builder, sorted);
   } else if (is_float(x.dtype) && k <= kOneByOneAtMost && n <= kPositionsAtMost) {
     take_one_by_one(builder, sorted);
   } else {

@@ -104,6 +104,8 @@ struct Buffer {
   /// as the two half-words of a 32-bit value are 16-bit ones. -1: it has memory of its own.
   BufferId memory_of = -1;
 
+  bool in_lx() const { return place && place->kind == BufferPlace::Kind::kLx; }
+
   /// How far a dimension reaches at launch.
   ExtentId bound(size_t dim) const { return dim < bounds.size() ? bounds[dim] : kFixed; }
 

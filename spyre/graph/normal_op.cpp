@@ -26,16 +26,14 @@ class StickRules {
         layouts_(layouts) {}
 
   Status check() {
+    SPYRE_TRY(few_loops());
     SPYRE_TRY(keeps_neighbours());
     SPYRE_TRY(leaves_no_gap());
     if (op_.op.is_matmul()) return matmul();
     if (op_.op.reduces) return reduction();
     if (info_of(op_.op.op).family == OpFamily::kConversion) SPYRE_TRY(conversion());
     if (op_.op.op == OpId::identity && copies_into_other_stick()) return restickify();
-    if (!op_.op.indices.empty()) {
-      SPYRE_TRY(reads_positions());
-      SPYRE_TRY(moves_rows());
-    }
+    if (!op_.op.indices.empty()) SPYRE_TRY(moves_rows());
     return pointwise();
   }
 
@@ -58,6 +56,15 @@ class StickRules {
     if (inputs_[i] == nullptr || output_ == nullptr || inputs_[i]->lane < 0) return Status();
     if (input_layout(i)->element_arrangement == output_layout()->element_arrangement) return Status();
     return unsupported("two operands order the elements of their sticks differently");
+  }
+
+  // A turn between whole sticks and single elements has a loop for their lanes besides.
+  Status few_loops() const {
+    const bool turns = op_.op.op == OpId::identity && copies_into_other_stick();
+    const bool single = turns && (inputs_[0]->lane < 0 || output_->lane < 0);
+    const size_t dims = op_.access.loops.size() + (single ? 1 : 0);
+    if (dims <= kMostDims) return Status();
+    return unsupported(fmt::format("{} dimensions, an op has at most {}", dims, kMostDims));
   }
 
   // The card writes whole sticks. Where a store ends inside one, nothing of the buffer may lie behind it.
@@ -130,28 +137,21 @@ class StickRules {
                        : Status(unsupported("writes one element of a stick whose others are in use"));
   }
 
-  // Positions lie along sticks, unless there is one alone.
-  Status reads_positions() const {
-    for (const DeviceAccess* index : indices_) {
-      if (index == nullptr || index->lane >= 0) continue;
-      for (size_t loop = 0; loop < op_.access.loops.size(); ++loop) {
-        if (op_.access.loops[loop].extent > 1 && index->uses(static_cast<int>(loop))) {
-          return unsupported("positions lie along sticks");
-        }
-      }
-    }
-    return Status();
-  }
-
-  // A gather or scatter: what positions from memory choose are sticks, each chosen once for all its elements.
+  // A gather or scatter: what positions from memory choose are sticks, each chosen once for all its elements. Rows of one
+  // element have a stick each, on both sides.
   Status moves_rows() const {
+    const bool alone = (output_ == nullptr || output_->lane < 0) &&
+                       std::all_of(inputs_.begin(), inputs_.end(), [](const DeviceAccess* input) {
+                         return input == nullptr || input->lane < 0;
+                       });
     const bool sticks = std::all_of(inputs_.begin(), inputs_.end(), moves_whole_sticks);
     const bool once = output_ == nullptr ||
                       (output_->lane >= 0 &&
                        std::none_of(op_.op.indices.begin(), op_.op.indices.end(),
                                     [&](const auto& index) { return depends(index.second, output_->lane); }));
-    return sticks && once ? Status()
-                          : Status(unsupported("a gather or scatter moves whole sticks of each row"));
+    return alone || (sticks && once)
+               ? Status()
+               : Status(unsupported("a gather or scatter moves whole sticks of each row"));
   }
 
   Status pointwise() const {

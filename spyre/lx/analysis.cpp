@@ -50,7 +50,7 @@ const CoreView* Analysis::intern(const CoreView& view) const {
 
 TouchView Analysis::view_of(const NormalOp& op, size_t operand,
                             std::span<const DeviceLayout* const> layouts) const {
-  TouchView seen{.moved = kStickBytes * sticks_moved(op, operand, layouts)};
+  TouchView seen{.moved = operand_traffic(op, operand, layouts)};
   const ViewOrReason view = core_view(op, operand, layouts);
   if (const auto* found = std::get_if<CoreView>(&view)) {
     seen.view = intern(*found);

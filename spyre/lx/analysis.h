@@ -11,6 +11,7 @@
 #include "spyre/lx/core_view.h"
 #include "spyre/lx/graph_access.h"
 #include "spyre/lx/moves.h"
+#include "spyre/lx/operand_traffic.h"
 
 namespace spyre::lx {
 
@@ -18,7 +19,7 @@ namespace spyre::lx {
 struct TouchView {
   const CoreView* view = nullptr;  ///< interned, so that equal views are one address; none: `reason` says why
   std::string_view reason;
-  Bytes moved;  ///< device memory traffic of this operand when it is off chip
+  OperandTraffic moved;  ///< of this operand when it is off chip
 };
 
 /// What planning knows of one graph: who touches what, which buffers LX must not hold however the work is divided

@@ -13,7 +13,7 @@ TEST(Analysis, EqualViewsHaveOneAddress) {
   ASSERT_EQ(views.size(), 2u);
   EXPECT_EQ(views[0].view, views[1].view);
   EXPECT_EQ(views[0].view, four.analysis.intern(CoreView(*views[0].view)));
-  EXPECT_EQ(views[0].moved, test::kTensor);
+  EXPECT_EQ(views[0].moved.counted, test::kTensor);
   const test::Analysed disagree(test::laid_out(test::kRowsThenColumns));
   EXPECT_NE(disagree.analysis.views(1)[0].view, disagree.analysis.views(1)[1].view);
 }

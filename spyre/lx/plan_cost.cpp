@@ -11,41 +11,13 @@
 #include "spyre/graph/core_map.h"
 #include "spyre/lx/core_view.h"
 #include "spyre/lx/graph_access.h"
+#include "spyre/lx/matmul_roles.h"
 
 namespace spyre::lx {
 namespace {
 
 constexpr double kOverlap = 0.46;     // docs/reference/timing.md#bundles: the joint planner's fraction
 constexpr int64_t kPartialBytes = 4;  // a partial sum travels as fp32
-
-struct MatmulRoles {
-  MatmulShape shape;
-  MatmulSplit split;
-};
-
-// Loops by what they do in a matmul: summed (k), along the result's stick (n), in both operands (batch), or rows (m). A
-// weight that no batch loop walks is shared by the whole batch, which is then as good as more rows.
-MatmulRoles roles_of(const NormalOp& op) {
-  MatmulRoles roles;
-  const std::vector<Loop>& loops = op.access.loops;
-  roles.shape.shared_weight = true;
-  const int n = op.output().lane;
-  for (size_t i = 0; i < loops.size(); ++i) {
-    const int loop = static_cast<int>(i);
-    const auto split = static_cast<int>(loops[i].split);
-    if (loops[i].reduced) {
-      roles.shape.k *= loops[i].extent, roles.split.k *= split;
-    } else if (loop == n) {
-      roles.shape.n *= loops[i].extent, roles.split.n *= split;
-    } else if (op.input(1).uses(loop)) {
-      roles.shape.batch *= loops[i].extent, roles.split.b *= split;
-      roles.shape.shared_weight = false;
-    } else {
-      roles.shape.m *= loops[i].extent, roles.split.m *= split;
-    }
-  }
-  return roles;
-}
 
 Nanos matmul_compute(const NormalOp& op) {
   const MatmulRoles roles = roles_of(op);
@@ -66,25 +38,29 @@ Nanos sums_time(const NormalOp& op) {
 
 }  // namespace
 
-Nanos PlanCost::memory() const {
-  return streaming_time({read, written}, fitted_rates()) + few_cores;
+Nanos PlanCost::memory(Objective objective) const {
+  if (objective == Objective::kTraffic) return streaming_time({read, written}, fitted_rates()) + few_cores;
+  return streaming_time({passed, written}, fitted_rates()) + held;
 }
 
-Nanos PlanCost::total() const {
-  return compute + memory() - std::min(compute, memory()) * kOverlap + vector + ring;
+Nanos PlanCost::total(Objective objective) const {
+  const Nanos from_memory = memory(objective);
+  return compute + from_memory - std::min(compute, from_memory) * kOverlap + vector + ring;
 }
 
-std::string PlanCost::to_text() const {
+std::string PlanCost::to_text(Objective objective) const {
   return fmt::format(
       "{:.1f} us: {} read, {} written, memory {:.1f} us, compute {:.1f} us, vector {:.1f} us, ring {:.1f} us",
-      total().us(), human_bytes(read), human_bytes(written), memory().us(), compute.us(), vector.us(),
-      ring.us());
+      total(objective).us(), human_bytes(read), human_bytes(written), memory(objective).us(), compute.us(),
+      vector.us(), ring.us());
 }
 
 PlanCost& PlanCost::operator+=(const PlanCost& other) {
   read += other.read;
   written += other.written;
   few_cores = few_cores + other.few_cores;
+  passed += other.passed;
+  held = held + other.held;
   compute = compute + other.compute;
   vector = vector + other.vector;
   ring = ring + other.ring;
@@ -95,6 +71,8 @@ PlanCost& PlanCost::operator-=(const PlanCost& other) {
   read -= other.read;
   written -= other.written;
   few_cores = few_cores - other.few_cores;
+  passed -= other.passed;
+  held = held - other.held;
   compute = compute - other.compute;
   vector = vector - other.vector;
   ring = ring - other.ring;
@@ -118,11 +96,14 @@ PlanCost work_cost(const NormalOp& op, std::span<const DeviceLayout* const> layo
   return cost;
 }
 
-PlanCost traffic_cost(Bytes moved, bool writes, int64_t cores) {
+PlanCost traffic_cost(const OperandTraffic& moved, bool writes, int64_t cores) {
   PlanCost cost;
-  (writes ? cost.written : cost.read) = moved;
+  (writes ? cost.written : cost.read) = moved.counted;
+  if (!writes) cost.passed = moved.passed;
+  cost.held = moved.held;
   const double share = core_share(static_cast<int>(cores), fitted_rates());
-  cost.few_cores = {static_cast<double>(moved.count()) / fitted_rates().hbm_one_way * (1 / share - 1)};
+  cost.few_cores = {static_cast<double>(moved.counted.count()) / fitted_rates().hbm_one_way *
+                    (1 / share - 1)};
   return cost;
 }
 
@@ -139,6 +120,11 @@ Nanos shuffle_time(const CoreView& from, const CoreView& to) {
   return std::max(moved, Nanos{static_cast<double>(received.count()) / fitted_rates().ring});
 }
 
+Nanos relayout_cost(const NormalOp& op, std::span<const DeviceLayout* const> layouts) {
+  const ViewOrReason from = core_view(op, 0, layouts), to = core_view(op, 1, layouts);
+  return shuffle_time(std::get<CoreView>(from), std::get<CoreView>(to));
+}
+
 Result<PlanCost> cost_of(const DeviceGraph& graph) {
   SPYRE_ASSIGN_OR_RETURN(const GraphAccess access, access_of(graph));
   PlanCost cost;
@@ -146,15 +132,13 @@ Result<PlanCost> cost_of(const DeviceGraph& graph) {
     const NormalOp& op = access.ops[n];
     cost += work_cost(op, access.layouts[n]);
     if (op.op.op == OpId::shuffle) {
-      const ViewOrReason from = core_view(op, 0, access.layouts[n]), to = core_view(op, 1, access.layouts[n]);
-      cost.ring = cost.ring + shuffle_time(std::get<CoreView>(from), std::get<CoreView>(to));
+      cost.ring = cost.ring + relayout_cost(op, access.layouts[n]);
       continue;
     }
     for (size_t i = 0; i < op.access.operands.size(); ++i) {
-      const auto& place = graph.buffers[static_cast<size_t>(operand_buffer(op, i))].place;
-      if (place && place->kind == BufferPlace::Kind::kLx) continue;
-      cost += traffic_cost(kStickBytes * sticks_moved(op, i, access.layouts[n]),
-                           i + 1 == op.access.operands.size(), cores_used(op.access.loops));
+      if (graph.buffers[static_cast<size_t>(operand_buffer(op, i))].in_lx()) continue;
+      cost += traffic_cost(operand_traffic(op, i, access.layouts[n]), i + 1 == op.access.operands.size(),
+                           cores_used(op.access.loops));
     }
   }
   return cost;
@@ -164,8 +148,7 @@ Result<std::vector<Bytes>> traffic_by_buffer(const DeviceGraph& graph) {
   SPYRE_ASSIGN_OR_RETURN(const GraphAccess access, access_of(graph));
   std::vector<Bytes> traffic(graph.buffers.size());
   for (size_t id = 0; id < graph.buffers.size(); ++id) {
-    const auto& place = graph.buffers[id].place;
-    if (place && place->kind == BufferPlace::Kind::kLx) continue;
+    if (graph.buffers[id].in_lx()) continue;
     for (const BufferTouch& touch : access.touches[id])
       traffic[id] +=
           kStickBytes * sticks_moved(access.ops[touch.node], touch.operand, access.layouts[touch.node]);

@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "spyre/cost/memory.h"
 #include "spyre/lx/compulsory.h"
 #include "spyre/lx/planner.h"
 #include "spyre/lx/test_graphs.h"
@@ -22,9 +23,8 @@ TEST(PlanCost, CountsEveryOperandThatIsNotInLx) {
   EXPECT_EQ(cost_of(graph).value().written, kTensor);
 }
 
-TEST(PlanCost, WhatCoresShareIsFetchedByEach) {
-  // One row of 64 for all 64: four cores fetch it.
-  const DeviceGraph graph = test::laid_out(R"(graph g {
+// One row of 64 for all 64, which four cores need.
+constexpr std::string_view kSharedRow = R"(graph g {
     input x : float16[64, 64] stride=[64, 1]
     input v : float16[64] stride=[1]
     buffer a : float16[64, 64] stride=[64, 1]
@@ -35,8 +35,22 @@ TEST(PlanCost, WhatCoresShareIsFetchedByEach) {
       store a[64*p0 + p1] v2
     }
     return a
-  })");
-  EXPECT_EQ(cost_of(graph).value().read, kTensor + kStickBytes * 4);
+  })";
+
+TEST(PlanCost, WhatCoresShareIsCountedForEachAndPassesOnce) {
+  const PlanCost cost = cost_of(test::laid_out(kSharedRow)).value();
+  EXPECT_EQ(cost.read, kTensor + kStickBytes * 4);
+  EXPECT_EQ(cost.passed, kTensor + kStickBytes);
+}
+
+TEST(PlanCost, FewCoresHoldUpWhatEachHasToItself) {
+  const Rates& rates = fitted_rates();
+  for (const int cores : {1, 2, 8, 32}) {
+    const PlanCost cost = cost_of(test::laid_out(test::elementwise("x=64; a = exp x", cores))).value();
+    const double moved = 2.0 * static_cast<double>(kTensor.count());  // x and a
+    const double all = std::min(core_rate(cores, rates) * cores, rates.hbm_one_way);
+    EXPECT_NEAR(cost.held.ns, moved / all - moved / rates.hbm_one_way, 1e-6) << cores;
+  }
 }
 
 TEST(PlanCost, TrafficByBufferAddsUpToIt) {

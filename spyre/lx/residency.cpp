@@ -70,7 +70,7 @@ class ResidencyBuilder {
                            seen_[i].view->to_string(), name);
       }
       origin_ = seen_[i].view;
-      written_ += seen_[i].moved;
+      written_ += seen_[i].moved.counted;
     }
     return origin_ == nullptr ? "partial or offset access" : "";
   }
@@ -81,7 +81,7 @@ class ResidencyBuilder {
     if (analysis_.moves().allows(Move::kCrossBundles)) return std::nullopt;
     if (!fetched_) return node(touches_.front()).bundle;
     std::map<int64_t, Bytes> moved;
-    for (size_t i = request_.first; i < end_; ++i) moved[node(touches_[i]).bundle] += seen_[i].moved;
+    for (size_t i = request_.first; i < end_; ++i) moved[node(touches_[i]).bundle] += seen_[i].moved.counted;
     return std::max_element(moved.begin(), moved.end(),
                             [](const auto& a, const auto& b) { return a.second < b.second; })
         ->first;
@@ -100,9 +100,9 @@ class ResidencyBuilder {
       const TouchView& touch = seen_[i];
       if (touch.view == nullptr || !analysis_.ineligible(id_, i).empty() || elsewhere(touches_[i])) continue;
       served = true;
-      if (touch.view->shared() || (view != nullptr && touch.moved <= most)) continue;
+      if (touch.view->shared() || (view != nullptr && touch.moved.counted <= most)) continue;
       view = touch.view;
-      most = touch.moved;
+      most = touch.moved.counted;
     }
     return view == nullptr && served ? analysis_.spread(id_) : view;
   }
@@ -136,7 +136,7 @@ class ResidencyBuilder {
       leave(touch, fmt::format("{} in '{}'", seen_[i].reason, name));
     } else if (view == origin_) {
       residency_.direct.push_back(touch);
-      saved_ += seen_[i].moved;
+      saved_ += seen_[i].moved.counted;
       return true;
     } else if (!can_shuffle_to(view)) {
       leave(touch, fmt::format("core division mismatch: {} where it is made, {} in '{}'",
@@ -144,8 +144,8 @@ class ResidencyBuilder {
     } else {
       Relayout& relayout = relayout_to(*view);
       relayout.readers.push_back(touch);
-      relayout.saves += seen_[i].moved;
-      saved_ += seen_[i].moved;
+      relayout.saves += seen_[i].moved.counted;
+      saved_ += seen_[i].moved.counted;
     }
     return false;
   }

@@ -42,9 +42,11 @@ Division division_of(const Analysis& analysis, const NormalOp& op,
   return division;
 }
 
-TrialPlan::TrialPlan(const Analysis& analysis, std::vector<const std::vector<Division>*> divisions)
+TrialPlan::TrialPlan(const Analysis& analysis, std::vector<const std::vector<Division>*> divisions,
+                     Objective objective)
     : analysis_(analysis),
       access_(analysis.access()),
+      objective_(objective),
       divisions_(std::move(divisions)),
       off_chip_(analysis.graph().buffers.size()),
       alone_(divisions_.size()),
@@ -144,8 +146,10 @@ TrialPlan::Case TrialPlan::make_case(size_t buffer) const {
   if (!residency.ineligible.empty()) return made;
   made.view = analysis_.intern(residency.view);
   const Bytes whole = analysis_.graph().buffers[buffer].layout->byte_size().value();
-  if (residency.clone) made.on += traffic_cost(whole, false, residency.view.cores());
-  if (residency.copied_out) made.on += traffic_cost(whole, true, residency.view.cores());
+  if (residency.clone)
+    made.on += traffic_cost(copy_traffic(whole, residency.view.cores()), false, residency.view.cores());
+  if (residency.copied_out)
+    made.on += traffic_cost(copy_traffic(whole, residency.view.cores()), true, residency.view.cores());
   for (const BufferTouch& touch : residency.off_chip) made.on += cost(touch);
   const auto add_piece = [&](const solve::Lifetime& life, Bytes size) {
     made.pieces.push_back({life.begin.count(), life.end.count(), size.count()});
@@ -155,7 +159,7 @@ TrialPlan::Case TrialPlan::make_case(size_t buffer) const {
     made.on.ring = made.on.ring + shuffle_time(residency.view, relayout.view);
     add_piece(life_of(relayout), relayout.per_core);
   }
-  made.gain = made.off.total().ns - made.on.total().ns;
+  made.gain = made.off.total(objective_).ns - made.on.total(objective_).ns;
   return made;
 }
 

@@ -28,7 +28,7 @@ Division division_of(const Analysis& analysis, const NormalOp& op,
 /// Changes are tried on the plan itself and cost what they touch, not what the graph holds:
 ///
 ///     plan.change({{4, 2}, {5, 1}});     nodes 4 and 5 take others of their divisions
-///     if (plan.time() >= best) plan.take_back();
+///     if (plan.cost() >= best) plan.take_back();
 ///
 /// Buffers that a great many nodes read (kMostTouches) are in device memory here; the solver may find them a place.
 class TrialPlan {
@@ -36,7 +36,8 @@ class TrialPlan {
   using Change = std::pair<size_t, int>;  ///< a node, and which of its divisions
 
   /// `divisions` by node, which the caller keeps; they may grow while the plan is in use.
-  TrialPlan(const Analysis& analysis, std::vector<const std::vector<Division>*> divisions);
+  TrialPlan(const Analysis& analysis, std::vector<const std::vector<Division>*> divisions,
+            Objective objective);
 
   /// Every node takes its division 0. `room`: bytes of one core's LX to count on.
   void start(int64_t room);
@@ -46,7 +47,7 @@ class TrialPlan {
   /// Undoes the last change, which was not undone yet.
   void take_back();
 
-  double time() const { return cost_.total().ns; }
+  double cost() const { return cost_.total(objective_).ns; }
   int chosen(size_t node) const { return chosen_[node]; }
   const Division& division(size_t node) const {
     return (*divisions_[node])[static_cast<size_t>(chosen_[node])];
@@ -54,7 +55,7 @@ class TrialPlan {
 
  private:
   // One buffer under the divisions of the nodes that touch it: in device memory, and in LX if it may be
-  // there. The gain is in nanoseconds.
+  // there. The gain is in nanoseconds of the objective.
   struct Case : Claim {
     PlanCost off, on;
     bool wanted() const { return !pieces.empty() && gain > 0; }
@@ -70,6 +71,7 @@ class TrialPlan {
 
   const Analysis& analysis_;
   const GraphAccess& access_;
+  const Objective objective_;
   const std::vector<const std::vector<Division>*> divisions_;  // by node; they may grow
   std::vector<char> off_chip_;                // by buffer: in device memory whatever is chosen
   std::vector<std::vector<PlanCost>> alone_;  // by node and division: its work, and its traffic with those

@@ -33,7 +33,7 @@ struct Trial {
   TrialPlan plan() const {
     std::vector<const std::vector<Division>*> by_node;
     for (const std::vector<Division>& node : divisions) by_node.push_back(&node);
-    return TrialPlan(softmax.analysis, by_node);
+    return TrialPlan(softmax.analysis, by_node, Objective::kTraffic);
   }
 };
 
@@ -45,7 +45,7 @@ TEST_P(TrialPlans, ChangesCostWhatAFreshPlanCosts) {
   const Trial trial;
   TrialPlan plan = trial.plan();
   plan.start(GetParam());
-  const double before = plan.time();
+  const double before = plan.cost();
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
     std::vector<TrialPlan::Change> changes;
@@ -57,9 +57,9 @@ TEST_P(TrialPlans, ChangesCostWhatAFreshPlanCosts) {
     TrialPlan fresh = trial.plan();
     fresh.start(GetParam());
     fresh.change(changes);
-    EXPECT_DOUBLE_EQ(plan.time(), fresh.time()) << "round " << round;
+    EXPECT_DOUBLE_EQ(plan.cost(), fresh.cost()) << "round " << round;
     plan.take_back();
-    ASSERT_EQ(plan.time(), before) << "round " << round;
+    ASSERT_EQ(plan.cost(), before) << "round " << round;
     for (size_t n = 0; n < trial.divisions.size(); ++n) ASSERT_EQ(plan.chosen(n), 0);
   }
 }
@@ -78,16 +78,16 @@ TEST_P(TrialPlans, ChangesAddUp) {
   for (size_t n = 0; n < trial.divisions.size(); ++n) all.emplace_back(n, plan.chosen(n));
   fresh.start(GetParam());
   fresh.change(all);
-  EXPECT_NEAR(plan.time(), fresh.time(), 1e-6 * fresh.time());
+  EXPECT_NEAR(plan.cost(), fresh.cost(), 1e-6 * fresh.cost());
 }
 
 TEST(TrialPlan, RoomIsWorthSomething) {
   const Trial trial;
   TrialPlan plan = trial.plan();
   plan.start(0);
-  const double without = plan.time();
+  const double without = plan.cost();
   plan.start(1 << 20);
-  EXPECT_LT(plan.time(), without);
+  EXPECT_LT(plan.cost(), without);
 }
 
 // With room for everything, the estimate of the whole graph is what the planned graph costs.
@@ -97,9 +97,9 @@ TEST(TrialPlan, AnEndlessLxCostsWhatThePlanCosts) {
   plan.start(int64_t{1} << 40);
   PlanCost cost;
   for (size_t n = 0; n < trial.divisions.size(); ++n) cost += trial.divisions[n][0].work;
-  cost += traffic_cost(test::kTensor * 128, false, 1);  // x, fetched once: 512 x 1024
-  cost += traffic_cost(test::kTensor * 128, true, 1);   // y
-  EXPECT_NEAR(plan.time(), cost.total().ns, 1e-6 * cost.total().ns);
+  cost += traffic_cost(copy_traffic(test::kTensor * 128, 1), false, 1);  // x, fetched once: 512 x 1024
+  cost += traffic_cost(copy_traffic(test::kTensor * 128, 1), true, 1);   // y
+  EXPECT_NEAR(plan.cost(), cost.total(Objective::kTraffic).ns, 1e-6 * cost.total(Objective::kTraffic).ns);
 }
 
 }  // namespace

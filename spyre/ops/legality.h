@@ -57,6 +57,9 @@ struct Illegality {
   std::string found, allowed;
 };
 
+/// The most dimensions of one op.
+inline constexpr size_t kMostDims = 8;
+
 /// How many loops of each kind a product has. Dimensions of one step are no loops.
 struct MatmulLoops {
   int contracted = 0;  ///< both operands, not the result

@@ -111,10 +111,11 @@ class OpLowering {
     }
   }
 
-  // A single element still takes one step.
+  // A single element still takes one step. Its position stays where it is: what it chooses has no other loop.
   void give_one_loop() {
     normal_.access.loops.push_back({.name = "c0", .extent = 1});
-    for (DeviceAccess& access : normal_.access.operands) {
+    for (size_t i = normal_.index_count(); i < normal_.access.operands.size(); ++i) {
+      DeviceAccess& access = normal_.access.operands[i];
       access.lane = 0;
       access.dims.insert(access.dims.begin(), {.size = 1, .loop = 0, .tile = true});
     }

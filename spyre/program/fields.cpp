@@ -52,6 +52,22 @@ int nesting_depth(std::string_view text, int limit) {
   return deepest;
 }
 
+// Extends `path` by the way from a value to one inside it; false, with the path as it was, if it is not there.
+bool find_path(const Json& from, const Json* to, std::string& path) {
+  if (&from == to) return true;
+  const size_t length = path.size();
+  for (auto it = from.begin(); from.is_structured() && it != from.end(); ++it) {
+    if (from.is_object()) {
+      path += (length == 0 ? "" : ".") + it.key();
+    } else {
+      path += fmt::format("[{}]", it - from.begin());
+    }
+    if (find_path(*it, to, path)) return true;
+    path.resize(length);
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<int64_t> parse_decimal(std::string_view text) {
@@ -76,8 +92,15 @@ Result<Json> parse_bounded_json(std::string_view text, std::string_view file) {
   return parse_json(text, file);
 }
 
+std::string Field::path() const {
+  std::string path;
+  find_path(*from_, json_, path);
+  return path;
+}
+
 Error Field::refuse(std::string_view found, std::string_view allowed, ErrorKind kind) const {
-  return refusal(file_, path_.empty() ? "root" : path_, found, allowed, kind);
+  const std::string where = path();
+  return refusal(file_, where.empty() ? "root" : where, found, allowed, kind);
 }
 
 Error Field::refuse_value(std::string_view allowed) const {
@@ -96,8 +119,7 @@ Result<std::optional<Field>> Field::find(std::string_view key) const {
   if (it == json_->end() || it->is_null()) {
     return std::optional<Field>();
   }
-  return std::optional<Field>(
-      Field(file_, path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key), &*it));
+  return std::optional<Field>(Field(file_, *from_, *it));
 }
 
 Result<Field> Field::at(std::string_view key) const {
@@ -108,17 +130,17 @@ Result<Field> Field::at(std::string_view key) const {
   return std::move(*field);
 }
 
-Result<std::vector<std::pair<std::string, Field>>> Field::members(size_t limit) const {
+Result<std::vector<std::pair<const std::string&, Field>>> Field::members(size_t limit) const {
   if (!json_->is_object()) {
     return refuse_value("an object");
   }
   if (json_->size() > limit) {
     return refuse(fmt::format("{} members", json_->size()), fmt::format("at most {}", limit));
   }
-  std::vector<std::pair<std::string, Field>> out;
+  std::vector<std::pair<const std::string&, Field>> out;
+  out.reserve(json_->size());
   for (auto it = json_->begin(); it != json_->end(); ++it) {
-    const std::string path = path_.empty() ? it.key() : fmt::format("{}.{}", path_, it.key());
-    out.emplace_back(it.key(), Field(file_, path, &it.value()));
+    out.emplace_back(it.key(), Field(file_, *from_, it.value()));
   }
   return out;
 }
@@ -131,8 +153,9 @@ Result<std::vector<Field>> Field::elements(size_t limit) const {
     return refuse(fmt::format("{} elements", json_->size()), fmt::format("at most {}", limit));
   }
   std::vector<Field> out;
-  for (size_t i = 0; i < json_->size(); ++i) {
-    out.emplace_back(file_, fmt::format("{}[{}]", path_, i), &(*json_)[i]);
+  out.reserve(json_->size());
+  for (const Json& element : *json_) {
+    out.push_back(Field(file_, *from_, element));
   }
   return out;
 }

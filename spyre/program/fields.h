@@ -10,7 +10,8 @@
 #include "spyre/base/result.h"
 
 /// Reading JSON written by someone else: every failure names the file, the field, what was found and what is
-/// allowed. A `Field` is a JSON value that remembers how it was reached.
+/// allowed. A `Field` is a JSON value that knows the file it is in. How it was reached is looked up when someone asks, which
+/// is when it is refused.
 ///
 ///     Field dsc = ...;                                   // sdsc_0.json: dscs_[0].add
 ///     dsc.at("numCoresUsed_").integer(1, 32)             // "sdsc_0.json: dscs_[0].add.numCoresUsed_: found
@@ -19,12 +20,12 @@ namespace spyre::program {
 
 class Field {
  public:
-  Field(std::string file, std::string path, const Json* json)
-      : file_(std::move(file)), path_(std::move(path)), json_(json) {}
+  /// The whole of a file. Name and content outlive every field below.
+  Field(std::string_view file, const Json& whole) : Field(file, whole, whole) {}
 
-  const std::string& file() const { return file_; }
-  const std::string& path() const { return path_; }
   const Json& json() const { return *json_; }
+  /// The same field, with paths that begin below `ancestor`.
+  Field told_from(const Field& ancestor) const { return {file_, *ancestor.json_, *json_}; }
 
   bool has(std::string_view key) const;
   /// The member `key` of an object; an error if this is no object or has no such member.
@@ -33,7 +34,7 @@ class Field {
   Result<std::optional<Field>> find(std::string_view key) const;
 
   /// Members of an object in written order, elements of an array. At most `limit` of them.
-  Result<std::vector<std::pair<std::string, Field>>> members(size_t limit) const;
+  Result<std::vector<std::pair<const std::string&, Field>>> members(size_t limit) const;
   Result<std::vector<Field>> elements(size_t limit) const;
 
   /// An integer in [low, high]; the decimal string form that fold data uses is accepted too.
@@ -50,7 +51,12 @@ class Field {
   Error refuse_value(std::string_view allowed) const;
 
  private:
-  std::string file_, path_;
+  Field(std::string_view file, const Json& from, const Json& json)
+      : file_(file), from_(&from), json_(&json) {}
+  std::string path() const;
+
+  std::string_view file_;
+  const Json* from_;  ///< where paths begin
   const Json* json_;
 };
 

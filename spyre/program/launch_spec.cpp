@@ -123,7 +123,7 @@ Result<LaunchArg> read_arg(const Field& field) {
 }  // namespace
 
 Result<LaunchSpec> read_launch_spec(const Json& json, const std::string& file) {
-  const Field root(file, "", &json);
+  const Field root(file, json);
   SPYRE_ASSIGN_OR_RETURN(const Field version, root.at("version"));
   SPYRE_ASSIGN_OR_RETURN(const int64_t number, version.integer(1, INT64_MAX));
   if (number > kSpecVersion) {

@@ -331,14 +331,21 @@ void refine_with_physical_size(ProgramOp& op, int index, const std::vector<int64
   if (device_size.size() != present.size() + 1) {
     return;
   }
+  const auto physical_of = [&](size_t i) { return device_size[device_size.size() - 2 - i]; };
+  // The dims of an op are not always those of the allocation: a position chosen once is none of them, and one of another
+  // operand may be. A table's length is there only where the dims around it are as long as they say.
+  bool lines_up = true;
+  for (size_t i = 0; i < present.size(); ++i) {
+    lines_up &= present[i]->indexed || present[i]->extent == physical_of(i);
+  }
   for (size_t i = 0; i < present.size(); ++i) {
     TensorDim& dim = *present[i];
-    const int64_t physical = device_size[device_size.size() - 2 - i];
+    const int64_t physical = physical_of(i);
     if (physical < 1 || physical > kMaxExtent) {
       continue;
     }
     const int64_t extent = op.dims[dim.dim].extent;
-    if (dim.indexed) {
+    if (dim.indexed && !dim.gap_declared && lines_up) {
       dim.gap = physical * dim.per_stick - extent;
       dim.gap_declared = true;
     } else if (op.name == "ReStickifyOpHBM" && dim.per_stick == 1 && dim.gap > 0 &&

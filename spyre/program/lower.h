@@ -16,7 +16,7 @@ Result<ProgramOp> lower_sdsc(const SdscRecord& record);
 
 /// Corrects what an sdsc file alone leaves open, from the physical sizes that launch_spec.json states for
 /// the argument behind tensor `index` of `op` (`device_size`: outermost first, lanes last):
-///  - the table of a gather or scatter is as long as its allocation, not as the iteration space;
+///  - the table of a gather or scatter is as long as its allocation, not as the iteration space, unless its gap says;
 ///  - a gap of ReStickifyOpHBM on a non-stick dim may be a *shortfall* (the padded extent exceeds the
 ///  physical
 ///    one): it is taken with a minus sign exactly when the physical size confirms it.

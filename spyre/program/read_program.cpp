@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "spyre/base/json.h"
+#include "spyre/base/thread_pool.h"
 #include "spyre/program/bundle_text.h"
 #include "spyre/program/fields.h"
 #include "spyre/program/launch_spec.h"
@@ -38,14 +39,22 @@ Result<DeviceProgram> read_bundle(const ProgramFiles& files, const Machine& mach
   program.loop_count = bundle.loop_count;
   program.steps = std::move(bundle.steps);
   for (const std::string& name : bundle.files) {
-    const auto file = files.find(name);
-    if (file == files.end()) {
+    if (!files.contains(name)) {
       return Error(
           ErrorKind::kNotFound,
           fmt::format("{}: sdsc_filename: found '{}', allowed: the files of the bundle", kBundle, name));
     }
-    SPYRE_ASSIGN_OR_RETURN(ProgramOp op, read_op(file->second, name, machine));
-    program.ops.push_back(std::move(op));
+  }
+  std::vector<std::optional<Result<ProgramOp>>> ops(bundle.files.size());
+  parallel_for(std::ssize(ops), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const auto file = files.find(bundle.files[i]);
+      ops[i] = read_op(file->second, file->first, machine);
+    }
+  });
+  for (std::optional<Result<ProgramOp>>& op : ops) {  // of several that are wrong, the first one is told
+    if (!op->ok()) return op->error();
+    program.ops.push_back(std::move(*op).value());
   }
   return program;
 }

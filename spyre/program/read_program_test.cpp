@@ -8,6 +8,7 @@
 #include <random>
 
 #include "spyre/program/launch_spec.h"
+#include "spyre/program/lower.h"
 #include "spyre/program/test_artifact.h"
 
 namespace spyre::program {
@@ -16,6 +17,8 @@ namespace {
 using spyre::testing_artifacts::index_tensor;
 using spyre::testing_artifacts::indexed_rows;
 using spyre::testing_artifacts::OpSpec;
+
+using spyre::testing_artifacts::TensorSpec;
 using spyre::testing_artifacts::write_sdsc;
 using ::testing::HasSubstr;
 
@@ -117,6 +120,24 @@ std::string mutated(std::string text, std::mt19937& random) {
     }
   }
   return text;
+}
+
+TEST(ReadProgram, TablesAreAsLongAsTheirGapsSayElseAsTheirMemory) {
+  const auto gap_of_rows = [](TensorSpec rows, const std::vector<int64_t>& device_size) {
+    const OpSpec gather{.function = "identity",
+                        .dims = {{"mb", 1}, {"out", 128}},
+                        .tensors = {index_tensor(1), std::move(rows), {.order = {"mb", "out"}}}};
+    DeviceProgram program = read_program({{"sdsc_0.json", write_sdsc(gather).dump()}}).value();
+    refine_with_physical_size(program.ops[0], 1, device_size);
+    const TensorDim& dim = program.ops[0].tensors[1].dims[1];
+    return dim.gap_declared ? std::optional(dim.gap) : std::nullopt;
+  };
+  EXPECT_EQ(gap_of_rows(indexed_rows(), {10, 2, 64}), 9);
+  // The sticks lie elsewhere than the op lists them, so the rows may, too.
+  EXPECT_EQ(gap_of_rows(indexed_rows(), {2, 1, 64}), std::nullopt);
+  TensorSpec stated = indexed_rows();
+  stated.gap = {{"mb", 4}};
+  EXPECT_EQ(gap_of_rows(stated, {1, 2, 64}), 4);
 }
 
 TEST(ReadProgram, SurvivesRandomMutations) {

@@ -323,7 +323,7 @@ std::string SdscRecord::at(std::string_view field) const {
 Result<SdscRecord> read_sdsc(const Json& json, const std::string& file) {
   SdscRecord record;
   record.file = file;
-  const Field whole(file, "", &json);
+  const Field whole(file, json);
   SPYRE_ASSIGN_OR_RETURN(const auto roots, whole.members(16));
   if (roots.size() != 1) {
     return whole.refuse(fmt::format("{} root keys", roots.size()), "exactly one");
@@ -343,8 +343,7 @@ Result<SdscRecord> read_sdsc(const Json& json, const std::string& file) {
   }
   record.dsc = named[0].first;
   // Paths are told from the file's top, but the root key says nothing a reader needs.
-  const Field dsc(file, "dscs_[0]." + record.dsc, &named[0].second.json());
-  SPYRE_TRY(read_dsc(dsc, record));
+  SPYRE_TRY(read_dsc(named[0].second.told_from(root), record));
   return record;
 }
 

@@ -26,9 +26,10 @@ Result<CardOptions> read_card_options() {
   SPYRE_ASSIGN_OR_RETURN(const int64_t streams, read_int("TORCH_SPYRE_NUM_HOST_COMPUTE_STREAMS"));
   options.host_compute_streams = static_cast<int>(streams);
   SPYRE_ASSIGN_OR_RETURN(const std::string executor, read_string("SPYRE_EXECUTOR"));
-  options.execution.executor = executor == "interpreter" ? Executor::kInterpreter
-                               : executor == "fast-only" ? Executor::kFastOnly
-                                                         : Executor::kFast;
+  options.execution.executor = executor == "interpreter"  ? Executor::kInterpreter
+                               : executor == "fast-only"  ? Executor::kFastOnly
+                               : executor == "exact-sums" ? Executor::kExactSums
+                                                          : Executor::kFast;
   SPYRE_ASSIGN_OR_RETURN(options.execution.count, read_bool("SPYRE_COUNTERS"));
   SPYRE_ASSIGN_OR_RETURN(options.execution.check, read_bool("SPYRE_CHECKER"));
   SPYRE_ASSIGN_OR_RETURN(options.device_time, read_bool("SPYRE_DEVICE_TIME"));

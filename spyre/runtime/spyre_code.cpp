@@ -339,7 +339,7 @@ std::string_view JobStep::type() const {
 }
 
 Result<SpyreCode> read_spyre_code(const Json& json, const std::string& file, const Machine& machine) {
-  const Field root(file, "", &json);
+  const Field root(file, json);
   Reader reader(machine);
   SPYRE_ASSIGN_OR_RETURN(const Field preparation, root.at("JobPreparationPlan"));
   SPYRE_ASSIGN_OR_RETURN(const Field execution, root.at("JobExecPlan"));

@@ -446,3 +446,11 @@ def test_in_place_results_that_cannot_be_cast_back_are_errors(name, way, others)
             torch.testing.assert_close(torch.tensor(have), torch.tensor(expected), rtol=4e-3, atol=1e-3, equal_nan=True)
         else:
             assert have == expected, (name, other, dtype)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("shape", [(65537,), (200_000,), (2, 65536), (3, 300, 200), (131_072, 2)], ids=str)
+def test_sums_of_more_integers_than_float32_adds_exactly(shape, way, on_the_card_only):
+    x = torch.randint(-(2**31) // 300_000, 2**31 // 300_000, shape, generator=torch.Generator().manual_seed(0))
+    for sums in (lambda x: x.sum(), lambda x: x.sum(0), lambda x: x.sum(0, keepdim=True)):
+        assert torch.equal(way_of(sums, way)(x.to("spyre")).cpu(), sums(x))

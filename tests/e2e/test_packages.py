@@ -1,5 +1,6 @@
 """Packages: a fresh process computes the same bytes from one and compiles nothing; one that is not whole is refused."""
 
+import gc
 import json
 import os
 import shutil
@@ -167,12 +168,28 @@ def test_tensors_that_lie_otherwise_are_another_call(saved):
 
 
 def test_two_packages_of_one_function_do_not_meet(saved, tmp_path):
+    first = torch_spyre.load(saved[0], packaged.residual)
     compiled, (wide,) = compiled_in_a_package(packaged.residual, ((batch(128, 128), batch(128, 128)), {}))
     torch_spyre.save(compiled, tmp_path / "wide")
-    first = torch_spyre.load(saved[0], packaged.residual)
     second = torch_spyre.load(tmp_path / "wide", packaged.residual)
     assert packaged.digest(first(batch(64, 64), batch(64, 64))) == packaged.digest(saved[1])
     assert packaged.digest(second(batch(128, 128), batch(128, 128))) == packaged.digest(wide)
+
+
+@pytest.mark.parametrize("make", [lambda: packaged.residual, packaged.Broken], ids=["one graph", "two graphs"])
+def test_a_package_keeps_its_programs_when_pytorch_forgets_its_own(make, tmp_path):
+    """Also those it was saved from: both were in the same process, in the same module."""
+    args = (batch(64, 64), batch(64, 64))[: 2 if make() is packaged.residual else 1]
+    compiled, (result,) = compiled_in_a_package(make(), (args, {}))
+    torch_spyre.save(compiled, tmp_path / "kept")
+    loaded = torch_spyre.load(tmp_path / "kept", make())
+    for _ in range(2):
+        del compiled
+        torch._dynamo.reset()
+        gc.collect()
+        assert packaged.digest(loaded(*args)) == packaged.digest(result)
+        compiled = torch.compile(make())
+        compiled(*args)
 
 
 def test_a_module_shares_its_parameters_with_the_one_it_was_given(tmp_path):

@@ -101,3 +101,10 @@ def test_floats_become_tensors_by_a_table_of_operators():
     from torch.fx.passes import _tensorify_python_scalars as tensorify
 
     assert tensorify.SUPPORTED_OPS[torch.ops.aten.gt.Scalar] is torch.ops.aten.gt.Tensor
+
+
+def test_every_traced_node_comes_from_create_proxy():
+    from torch._dynamo.output_graph import SubgraphTracer
+
+    assert "self._create_proxy(" in inspect.getsource(inspect.unwrap(SubgraphTracer.create_proxy))
+    assert 'rv.node.meta["nn_module_stack"]' in inspect.getsource(SubgraphTracer._create_proxy)

@@ -20,6 +20,7 @@ PROGRAMS = {
         torch.arange(x.shape[0], device=x.device)[:, None], torch.arange(5, device=x.device)
     ],
     "a size from sizes": lambda x: f.pad(x, (0, 0, 0, 64))[: -x.shape[0] % 64 // 2 + 1],
+    "counted by a product": lambda x: torch.arange(x.shape[0] * x.shape[0], device=x.device).float(),
     "a mean": lambda x: x.sum(0) / x.shape[0],
 }
 

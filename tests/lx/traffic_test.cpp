@@ -102,7 +102,9 @@ TEST(Layers, MoveLittleMoreThanTheyMust) {
       EXPECT_LE(static_cast<double>(traffic.hbm_read + traffic.hbm_written) / least,
                 keep_sums ? bound.kept : bound.free)
           << bound.name;
-      EXPECT_LE(compiled.joint->joint.total(), compiled.joint->separate.total()) << bound.name;
+      EXPECT_LE(compiled.joint->joint.total(lx::Objective::kTraffic),
+                compiled.joint->separate.total(lx::Objective::kTraffic))
+          << bound.name;
     }
   }
 }

@@ -153,13 +153,31 @@ ARCHITECTURES = [
     _masked("roberta", "Roberta", pad_token_id=1),
     _masked("electra", "Electra", embedding_size=HIDDEN),
     _masked("modernbert", "ModernBert", cls_token_id=1, sep_token_id=2),
-    Architecture("distilbert", "DistilBertForMaskedLM", "DistilBertConfig",
-                 {"vocab_size": VOCABULARY, "dim": HIDDEN, "n_layers": LAYERS, "n_heads": HEADS, "hidden_dim": 192},
-                 _prompt, lambda: {"labels": _ids()}),  # fmt: skip
+    Architecture(
+        "distilbert",
+        "DistilBertForMaskedLM",
+        "DistilBertConfig",
+        {"vocab_size": VOCABULARY, "dim": HIDDEN, "n_layers": LAYERS, "n_heads": HEADS, "hidden_dim": 192},
+        _prompt,
+        lambda: {"labels": _ids()},
+    ),  # fmt: skip
     # encoders with decoders
-    _pair("t5", "T5ForConditionalGeneration", "T5Config",
-          {"vocab_size": VOCABULARY, "d_model": HIDDEN, "d_kv": 64, "d_ff": 192, "num_layers": LAYERS,
-           "num_heads": HEADS, "pad_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 0}),  # fmt: skip
+    _pair(
+        "t5",
+        "T5ForConditionalGeneration",
+        "T5Config",
+        {
+            "vocab_size": VOCABULARY,
+            "d_model": HIDDEN,
+            "d_kv": 64,
+            "d_ff": 192,
+            "num_layers": LAYERS,
+            "num_heads": HEADS,
+            "pad_token_id": 0,
+            "eos_token_id": 2,
+            "decoder_start_token_id": 0,
+        },
+    ),  # fmt: skip
     _pair("bart", "BartForConditionalGeneration", "BartConfig", _PAIR),
     _pair("marian", "MarianMTModel", "MarianConfig", {**_PAIR, "decoder_vocab_size": VOCABULARY}),
     # vision
@@ -167,27 +185,59 @@ ARCHITECTURES = [
     _classifier("deit", "DeiT", _VISION),
     _classifier("dinov2", "Dinov2", _VISION),
     _classifier("convnext", "ConvNext", {"depths": [1, 1], "hidden_sizes": [64, 128], "num_stages": 2}),
-    _classifier("resnet", "ResNet",
-                {"embedding_size": 32, "hidden_sizes": [32, 64], "depths": [1, 1], "layer_type": "basic"}),  # fmt: skip
+    _classifier(
+        "resnet", "ResNet", {"embedding_size": 32, "hidden_sizes": [32, 64], "depths": [1, 1], "layer_type": "basic"}
+    ),  # fmt: skip
     Architecture("clip_text", "CLIPTextModel", "CLIPTextConfig", {**_ENCODER, "projection_dim": 64}, _prompt),
     # an image and a text, or several
-    Architecture("clip", "CLIPModel", "CLIPConfig",
-                 {"text_config": _ENCODER, "vision_config": _VISION, "projection_dim": 64},
-                 _image_and_text, lambda: {"return_loss": True}),
-    Architecture("siglip", "SiglipModel", "SiglipConfig",
-                 {"text_config": {**_ENCODER, "projection_size": HIDDEN}, "vision_config": _VISION},
-                 _image_and_text, lambda: {"return_loss": True}),
-    Architecture("llava", "LlavaForConditionalGeneration", "LlavaConfig",
-                 {"text_config": {**_GROUPED, "model_type": "llama"},
-                  "vision_config": {**_VISION, "model_type": "clip_vision_model", "projection_dim": HIDDEN},
-                  "image_token_index": IMAGE_TOKEN, "image_seq_length": 16},
-                 _image_in_text, lambda: {"labels": _image_in_text()["input_ids"]}, generates=True),
+    Architecture(
+        "clip",
+        "CLIPModel",
+        "CLIPConfig",
+        {"text_config": _ENCODER, "vision_config": _VISION, "projection_dim": 64},
+        _image_and_text,
+        lambda: {"return_loss": True},
+    ),
+    Architecture(
+        "siglip",
+        "SiglipModel",
+        "SiglipConfig",
+        {"text_config": {**_ENCODER, "projection_size": HIDDEN}, "vision_config": _VISION},
+        _image_and_text,
+        lambda: {"return_loss": True},
+    ),
+    Architecture(
+        "llava",
+        "LlavaForConditionalGeneration",
+        "LlavaConfig",
+        {
+            "text_config": {**_GROUPED, "model_type": "llama"},
+            "vision_config": {**_VISION, "model_type": "clip_vision_model", "projection_dim": HIDDEN},
+            "image_token_index": IMAGE_TOKEN,
+            "image_seq_length": 16,
+        },
+        _image_in_text,
+        lambda: {"labels": _image_in_text()["input_ids"]},
+        generates=True,
+    ),
     # speech
     Architecture("wav2vec2", "Wav2Vec2ForCTC", "Wav2Vec2Config", {**_SPEECH, "num_feat_extract_layers": 2}, _waveform),
     Architecture("hubert", "HubertForCTC", "HubertConfig", {**_SPEECH, "num_feat_extract_layers": 2}, _waveform),
-    Architecture("whisper", "WhisperForConditionalGeneration", "WhisperConfig",
-                 {**_PAIR, "num_mel_bins": 16, "max_source_positions": 20, "max_target_positions": 32,
-                  "suppress_tokens": None, "begin_suppress_tokens": None},
-                 _log_mel, lambda: {"labels": _ids(length=4)}, generates=True),  # fmt: skip
+    Architecture(
+        "whisper",
+        "WhisperForConditionalGeneration",
+        "WhisperConfig",
+        {
+            **_PAIR,
+            "num_mel_bins": 16,
+            "max_source_positions": 20,
+            "max_target_positions": 32,
+            "suppress_tokens": None,
+            "begin_suppress_tokens": None,
+        },
+        _log_mel,
+        lambda: {"labels": _ids(length=4)},
+        generates=True,
+    ),  # fmt: skip
 ]
 BY_NAME = {architecture.name: architecture for architecture in ARCHITECTURES}

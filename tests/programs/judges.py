@@ -2,7 +2,7 @@
 
     eager      called operator by operator, the card gives what PyTorch gives on the CPU, up to rounding
     compiled   through torch.compile, called twice, likewise
-    bits       eager and compiled are the same bits, where both ran on the card alone
+    bits       eager and compiled are the same bits, where both ran on the card alone; if not, `worker.py` asks why
     replay     what torch.compile saved, run by spyre-run, computes the same bytes
     settings   how many cores there are, and where buffers lie, changes no result
     checked    the checker, which looks at every launch, finds no broken rule (in a process where it is on)

@@ -90,7 +90,10 @@ class Search:
         return shrink.shrink(program, fails, self.shrink_seconds), last
 
     def line(self) -> str:
-        return f"{self.tried} programs, {sum(self.kinds.values())} failures in {len(self.buckets)} buckets"
+        return (
+            f"{self.tried} programs, {sum(self.kinds.values())} failures in {len(self.buckets)} buckets, "
+            f"{self.worker.other_orders} with sums in other orders"
+        )
 
     def report(self) -> str:
         lines = [self.line()]
@@ -118,7 +121,7 @@ def main() -> int:
     parser.add_argument("--out", type=pathlib.Path, default=CORPUS, help="where failing programs are written")
     options = parser.parse_args()
     end = time.monotonic() + options.minutes * 60
-    with Worker(options.seconds) as worker, Worker(options.seconds, checker=True) as checked:
+    with Worker(options.seconds) as worker, Worker(options.seconds, SPYRE_CHECKER="1") as checked:
         search = Search(worker, checked, options.out, options.shrink_seconds)
         said = 0.0
         while time.monotonic() < end and search.tried != options.programs:

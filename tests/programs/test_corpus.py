@@ -20,7 +20,7 @@ def worker():
 
 @pytest.fixture(scope="module")
 def checked():
-    with Worker(seconds=120, checker=True) as worker:
+    with Worker(seconds=120, SPYRE_CHECKER="1") as worker:
         yield worker
 
 

@@ -135,6 +135,30 @@ def test_a_failure_becomes_a_file_once(tmp_path, monkeypatch):
     assert len(list(tmp_path.iterdir())) == 1 and again.buckets.keys() == again.known
 
 
+class Answers(Worker):
+    """Gives what it is told, as does its child with exact sums."""
+
+    def __init__(self, *kinds, exact=()):
+        super().__init__()
+        self.kinds = kinds
+        if exact is not None:
+            self.exact_sums = Answers(*exact, exact=None)
+
+    def _ask(self, program, setting="", judges=None):
+        return [Failure(kind, "t0: 1 of 2 elements") for kind in self.kinds]
+
+
+def test_other_bits_are_a_failure_unless_exact_sums_make_them_equal():
+    def kinds(worker):
+        return [f.kind for f in worker.ask(made("t0 = a.sum(0)"))]
+
+    assert kinds(Answers("bits wrong")) == []
+    assert kinds(Answers("bits wrong", "replay wrong")) == ["replay wrong"]
+    for still in ("bits wrong", "eager wrong", "crash", "hang"):
+        assert kinds(Answers("bits wrong", exact=[still])) == ["bits wrong"]
+    assert kinds(Answers("settings wrong", "compiled wrong")) == ["settings wrong", "compiled wrong"]
+
+
 def test_a_crash_and_a_hang_are_answers():
     with Worker(seconds=60) as worker:
         (crash,) = worker.ask(made("t0 = __import__('os').abort()"))

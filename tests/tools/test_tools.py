@@ -112,6 +112,21 @@ class TestTime:
         plan = json.loads(tool("spyre-plan", graph, "--time", "--json").stdout)
         assert plan["time"]["kernel_us"] > 0 and plan["time"]["launch_us"] > 20
 
+    def test_a_plan_for_time_is_quicker_and_counts_more_bytes(self):
+        graph = ROOT / "tests" / "corpus" / "layers" / "gated_mlp.ir"
+        traffic, time = (
+            json.loads(tool("spyre-plan", graph, "--time", "--json", "--objective", objective).stdout)
+            for objective in ("traffic", "time")
+        )
+        assert time["time"]["kernel_us"] < 0.95 * traffic["time"]["kernel_us"]
+        assert time["moved"] > traffic["moved"]
+
+    def test_a_plan_for_more_cores_has_them_share_the_work(self):
+        graph = ROOT / "tests" / "corpus" / "layers" / "rms_norm.ir"
+        machine = ROOT / "examples" / "machines" / "64_cores.json"
+        assert json.loads(tool("spyre-plan", graph, "--json", "--machine", machine).stdout)["cores"] == 64
+        assert "64 cores" in tool("spyre-plan", graph, "--machine", machine).stdout
+
     def test_a_plan_for_more_lx_has_more(self):
         graph = ROOT / "tests" / "corpus" / "layers" / "gated_mlp.ir"
         capacities = [

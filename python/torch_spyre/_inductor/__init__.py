@@ -68,6 +68,12 @@ def _on_dynamo() -> None:
     device.register_with_dynamo()
 
 
+def _on_compilation() -> None:
+    from torch_spyre._inductor import progress
+
+    progress.install()
+
+
 def _on_inductor() -> None:
     from torch_spyre._inductor import device
 
@@ -76,6 +82,7 @@ def _on_inductor() -> None:
 
 def install() -> None:
     _after_import("torch._dynamo.guards", _on_dynamo)
+    _after_import("torch._dynamo.convert_frame", _on_compilation)
     _after_import("torch._inductor.compile_fx", _on_inductor)
 
 

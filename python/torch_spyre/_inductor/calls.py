@@ -13,10 +13,12 @@ import sympy
 import torch
 from torch._inductor import ir
 from torch._inductor.virtualized import NullHandler, V, ops
+from torch.fx.experimental.symbolic_shapes import optimization_hint
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from torch_spyre._inductor.errors import Unsupported
-from torch_spyre._inductor.extents import capacity, is_open, is_open_part
+from torch_spyre._inductor.extents import capacity, expr_of, is_open, is_open_part, may_be_nothing
+from torch_spyre._inductor.kernels import STICK
 
 # Into how many 16-bit parts the operands of a float32 product are split.
 _FLOAT32_PARTS = {"highest": 3, "high": 2, "medium": 1}
@@ -110,6 +112,7 @@ def lowering(operator: torch._ops.OpOverload, otherwise=None):
         node = V.graph.current_node
         try:
             given = _given(operator, args, kwargs)
+            _check_rows(operator, given)
             reason = _refusal(operator, given, node.meta["val"])
             if reason is None:
                 arguments = tree_map_only(ir.IRNode, lambda t: _operand(t, otherwise), given, is_leaf=_is_tensor)
@@ -147,19 +150,22 @@ def _given(operator, args, kwargs) -> list:
     return [_value(a) for a in found]
 
 
+def _check_rows(operator, given) -> None:
+    """Rows that a call writes where positions say."""
+    if operator.name().startswith(("aten::index_put", "aten::index_copy", "aten::scatter")):
+        tensors = [t for t in tree_leaves(given, is_leaf=_is_tensor) if isinstance(t, ir.IRNode)]
+        if any(may_be_nothing(t.get_size()) for t in tensors):
+            raise Unsupported("rows written where positions say, of which there may be none")
+
+
 def _is_tensor(value) -> bool:
     return isinstance(value, (ir.IRNode, torch.Tensor))
 
 
-def _expr(size):
-    """As Inductor writes it."""
-    return size.node.expr if isinstance(size, torch.SymInt) else size
-
-
 def _size(tensor) -> list[int]:
     if isinstance(V.graph, NullHandler):  # before there is a graph: of this call
-        return [s.node.hint if isinstance(s, torch.SymInt) else s for s in tensor.shape]
-    return [capacity(_expr(s)) for s in (tensor.shape if isinstance(tensor, torch.Tensor) else tensor.get_size())]
+        return [optimization_hint(s, fallback=STICK) for s in tensor.shape]
+    return [capacity(expr_of(s)) for s in (tensor.shape if isinstance(tensor, torch.Tensor) else tensor.get_size())]
 
 
 def _value(value):
@@ -244,10 +250,10 @@ def _results(call: Call):
         if value is None:  # a gradient that nobody needs
             call.results.append(None)
             return None
-        size = [_expr(s) for s in value.shape]
+        size = [expr_of(s) for s in value.shape]
         loop = WholeOperator(device=value.device, dtype=value.dtype, inner_fn=somewhere, ranges=size)
         loop._post_init_setattr("call", call)
-        loop._post_init_setattr("stride", [capacity(_expr(s)) for s in value.stride()])
+        loop._post_init_setattr("stride", [capacity(expr_of(s)) for s in value.stride()])
         layout = ir.FlexibleLayout(device=value.device, dtype=value.dtype, size=size)
         buffer = Result(name=None, layout=layout, data=loop)
         call.results.append(buffer)

@@ -174,6 +174,8 @@ class BodyRecorder(DefaultHandler):
             raise SpyreUnsupportedError(
                 f"a store that combines with what is there ({mode}); only overwriting is allowed"
             )
+        if any(s in self.indirect for s in index.free_symbols) and extents.may_be_nothing(self.open_loops.values()):
+            raise SpyreUnsupportedError("rows written where positions say, of which there may be none")
         self.writes.append(self.place(name).base)
         self.lines.append(f"store {self._element(name, index)} {self._operand(value, [])}")
 

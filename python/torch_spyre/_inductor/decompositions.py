@@ -7,6 +7,7 @@ device, or say when they are not; none looks at sizes to choose a faster way, wh
 import functools
 
 import torch
+from torch.fx.experimental.symbolic_shapes import guard_or_false
 
 from torch_spyre import _C
 from torch_spyre._inductor import registered
@@ -137,8 +138,10 @@ def sub(x, y, *, alpha=1):
 def index_put(x, indices, values, accumulate=False):
     """Sums, and elements of a single row: no rows that could be written where they are."""
     given = {d: i for d, i in enumerate(indices) if i is not None}
-    of_row = len(given) == 1 and all(x.numel() == x.shape[d] and i.dtype != torch.bool for d, i in given.items())
-    empty = any(t.numel() == 0 for t in (x, *given.values()))
+    of_row = len(given) == 1 and all(
+        i.dtype != torch.bool and guard_or_false(x.numel() == x.shape[d]) for d, i in given.items()
+    )
+    empty = any(guard_or_false(t.numel() == 0) for t in (x, *given.values()))
     if not _on_card(x) or empty or not (accumulate or of_row):
         return NotImplemented
     return torch.ops.spyre.index_put(x, indices, values, accumulate)

@@ -17,11 +17,12 @@ import sympy
 import torch
 from torch._inductor import ir
 from torch._inductor.virtualized import V
+from torch.fx.experimental.symbolic_shapes import resolve_unbacked_bindings
 from torch.utils._sympy.functions import Max, Min
 
 from torch_spyre import _C
 from torch_spyre._inductor import config, real_inputs
-from torch_spyre._inductor.errors import NeedsFixedSizes
+from torch_spyre._inductor.errors import NeedsFixedSizes, SpyreUnsupportedError
 from torch_spyre._inductor.kernels import STICK
 
 _MODERATE = 1 << 24  # elements
@@ -31,6 +32,11 @@ _LARGEST, _SMALLEST = (sympy.Max, Max), (sympy.Min, Min)
 
 def is_open(expr) -> bool:
     return isinstance(expr, sympy.Expr) and bool(expr.free_symbols)
+
+
+def expr_of(size):
+    """As Inductor writes it."""
+    return size.node.expr if isinstance(size, torch.SymInt) else size
 
 
 def fixed(expr) -> int:
@@ -53,7 +59,8 @@ def _chosen(choice: sympy.Expr) -> sympy.Expr:
     hint = V.graph.sizevars.optimization_hint
     found = (max if largest else min)(choice.args, key=hint)
     for other in choice.args:
-        if other is not found:
+        of_nothing = largest and other == 1 and any(map(is_counted, sympy.sympify(found).free_symbols))
+        if other is not found and not of_nothing:  # how far apart elements lie, of which there may be none
             V.graph.sizevars.check_leq(*((other, found) if largest else (found, other)))
     return found
 
@@ -63,6 +70,8 @@ def _largest(symbol: sympy.Symbol) -> int:
     upper = V.graph.sizevars.shape_env.bound_sympy(symbol).upper
     if isinstance(upper, (int, sympy.Integer)) and int(upper) < _NO_END:
         return int(upper)
+    if is_counted(symbol):
+        return _most_counted(symbol)
     hint = V.graph.sizevars.optimization_hint(symbol)
     room = _room_of_inputs(symbol)
     if room is None:
@@ -72,6 +81,50 @@ def _largest(symbol: sympy.Symbol) -> int:
     largest = max(room - 1, hint)  # so that one more still fits: a cache and the next token
     V.graph.sizevars.check_leq(symbol, sympy.Integer(largest))
     return largest
+
+
+def is_counted(symbol: sympy.Symbol) -> bool:
+    """Whether it is a number that an operator finds out, as how many elements are not zero."""
+    return V.graph.sizevars.shape_env.is_unbacked_symint(symbol)
+
+
+def may_be_nothing(sizes) -> bool:
+    """Whether there may be no elements at all. What is scattered behind an extent is its first element once more, so
+    that there has to be one."""
+    symbols = set().union(*(sympy.sympify(expr_of(size)).free_symbols for size in sizes))
+    return any(map(is_counted, symbols))
+
+
+def _mask(index: torch.fx.Node) -> list[torch.fx.Node]:
+    masks = (i for i in index.args[1] if i is not None and i.meta["val"].dtype in (torch.bool, torch.uint8))
+    return [next(masks)]
+
+
+#: Operators that count elements, and of which tensors: there are at most as many as they have, seen beside one another.
+_COUNTING = {
+    torch.ops.aten.nonzero: lambda node: [node.args[0]],
+    torch.ops.aten.masked_select: lambda node: [node.args[0], node.args[1]],
+    torch.ops.aten.index: _mask,
+    torch.ops.aten._unique2: lambda node: [node.args[0]],
+    torch.ops.aten.unique_consecutive: lambda node: [node.args[0]],
+}
+
+
+def _most_counted(symbol: sympy.Symbol) -> int:
+    shape_env = V.graph.sizevars.shape_env
+    for node in V.graph.graph.nodes:
+        if symbol not in resolve_unbacked_bindings(shape_env, node.meta.get("unbacked_bindings", {})):
+            continue
+        counted = _COUNTING.get(getattr(node.target, "overloadpacket", None))
+        if counted is None:
+            break
+        shapes = [[capacity(expr_of(n)) for n in of.meta["val"].shape] for of in counted(node)]
+        return math.prod(torch.broadcast_shapes(*shapes))
+    raise SpyreUnsupportedError(
+        f"a size that is found out while the program runs ({symbol}), and could be any; allowed are those of "
+        f"{', '.join(sorted(str(op) for op in _COUNTING))}. Leave torch._dynamo.config.capture_scalar_outputs off: "
+        "PyTorch then compiles what comes before and what comes after"
+    )
 
 
 def _inputs():

@@ -10,6 +10,15 @@ def _symbols(number) -> set:
     return set(number.node.expr.free_symbols) if isinstance(number, torch.SymInt) else set()
 
 
+def _fix(size) -> None:
+    """Every symbol of it: that a product is 12 does not say what its factors are. Sizes that are found out while the
+    program runs stay open."""
+    for symbol in sorted(_symbols(size), key=str):
+        env = size.node.shape_env
+        if symbol in env.backed_var_to_val:
+            env.evaluate_expr(symbol, hint=env.backed_var_to_val[symbol])
+
+
 def _fix_free_strides(graph: torch.fx.Graph) -> None:
     """Where sizes stay open, a stride that no size explains, because memory has room for more, is what it is."""
     given = [node.meta.get("val") for node in graph.find_nodes(op="placeholder")]
@@ -36,7 +45,7 @@ class FixSizes(CustomGraphPass):
             value = node.meta.get("val")
             if isinstance(value, torch.Tensor) and value.device.type == "spyre":
                 for extent in (*value.shape, *value.stride()):
-                    int(extent)  # from here on, shapes that differ are compiled anew
+                    _fix(extent)  # from here on, shapes that differ are compiled anew
         for node in list(graph.nodes):
             value = node.meta.get("val")
             if isinstance(value, int) or (isinstance(value, torch.SymInt) and value.node.expr.is_number):

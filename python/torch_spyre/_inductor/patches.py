@@ -179,15 +179,18 @@ def _compile_for_the_card() -> None:
     def compile_fx(model_, example_inputs_, inner_compile=module.compile_fx_inner, *args, **kwargs):
         if not uses_spyre(model_, example_inputs_):
             return original(model_, example_inputs_, inner_compile, *args, **kwargs)
-        from torch_spyre._inductor import decompositions, required
+        from torch_spyre._inductor import decompositions, progress, required
 
+        progress.now("AOTAutograd")
         required.refuse_compilation(model_, example_inputs_)
         _check_products_in_place(model_)
         refusals.pop(_compilation(), None)
         with enable_spyre_context(example_inputs_):
             kwargs.setdefault("decompositions", decompositions.table())
             inner = functools.partial(compile_inner, then=inner_compile)
-            return original(model_, example_inputs_, inner, *args, **kwargs)
+            compiled = original(model_, example_inputs_, inner, *args, **kwargs)
+        progress.now("tracing", "guards")
+        return compiled
 
     module.compile_fx = compile_fx
 
@@ -245,6 +248,22 @@ def uses_spyre(model, example_inputs) -> bool:
     return False
 
 
+def modules_of_frame(frame_locals: dict) -> list[torch.nn.Module]:
+    """The modules that a frame is given: its own, those of its arguments, those its function holds on to."""
+    found = []
+    for value in frame_locals.values():
+        for given in value if isinstance(value, (tuple, list)) else [getattr(value, "__self__", value)]:
+            if isinstance(given, torch.nn.Module):
+                found.append(given)
+    return found
+
+
+def frame_uses_spyre(frame_locals: dict) -> bool:
+    """The same of a frame that is not traced yet: by its tensors and modules."""
+    parameters = (next(module.parameters(), None) for module in modules_of_frame(frame_locals))
+    return any(map(_is_spyre, [*torch.utils._pytree.tree_leaves(frame_locals), *parameters]))
+
+
 def _inductor_settings() -> dict:
     from torch_spyre._inductor import fx_passes, scheduling
 
@@ -281,7 +300,7 @@ def enable_spyre_context(example_inputs=()):
     from torch._inductor.fx_passes import joint_graph
     from torch._inductor.virtualized import V
 
-    from torch_spyre._inductor import customops, lowering  # noqa: F401
+    from torch_spyre._inductor import customops, lowering, progress  # noqa: F401
     from torch_spyre._patches import sixteen_bits_stay
 
     class Choices(InductorChoices):
@@ -302,6 +321,7 @@ def enable_spyre_context(example_inputs=()):
             _forced_fallbacks(),
             _numbers_follow_tensors(),
             _floats_stay_open(),
+            progress.lowering_told(),
         ):
             yield
     finally:
@@ -421,16 +441,17 @@ def compile_inner(gm, example_inputs, then, **kwargs):
 
     Also entered for a backward graph that is compiled long after its forward graph, outside of ``compile_fx``.
     """
-    from torch_spyre._inductor import decompositions
+    from torch_spyre._inductor import decompositions, progress
 
     kwargs["get_decomp_fn"] = decompositions.table  # a module-level name, or the graph cache cannot make a key
     outside = getattr(_state, "depth", 0) == 0
     _state.refused = set()
-    # What a training step saves is seen with the strides that PyTorch expects.
-    _state.fixed = not kwargs.get("is_inference", False)
-    with enable_spyre_context() if outside else contextlib.nullcontext():
+    _state.fixed = False
+    with progress.shown(), enable_spyre_context() if outside else contextlib.nullcontext():
         while True:
             _state.noted = set()
+            progress.now("Inductor")
+            progress.kernels.begin()
             try:
                 return then(_copy_graph(gm), example_inputs, **kwargs)
             except Exception as error:  # after a refusal whatever went wrong goes wrong again, if it must

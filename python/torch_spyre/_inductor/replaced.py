@@ -5,6 +5,15 @@ import contextlib
 _ABSENT = object()
 
 
+def is_from(function, file: str) -> bool:
+    """Whether it is what this file put in its place, perhaps behind what others did."""
+    while function is not None:
+        if getattr(getattr(function, "__code__", None), "co_filename", None) == file:
+            return True
+        function = getattr(function, "__wrapped__", None)
+    return False
+
+
 @contextlib.contextmanager
 def attribute(owner, name: str, value):
     """``owner.name`` is ``value``."""

@@ -16,7 +16,7 @@ from torch._inductor.scheduler import (
 from torch._inductor.utils import get_fused_kernel_name, get_kernel_metadata, sympy_product
 from torch._inductor.virtualized import V
 
-from torch_spyre._inductor import capture, config, extents, kernels, patches
+from torch_spyre._inductor import capture, config, extents, kernels, patches, progress
 from torch_spyre._inductor.errors import NeedsFixedSizes, SpyreUnsupportedError
 
 log = logging.getLogger(__name__)
@@ -25,6 +25,10 @@ log = logging.getLogger(__name__)
 def _is_device_loop(node: BaseSchedulerNode) -> bool:
     device = node.get_device()
     return isinstance(node, SchedulerNode) and device is not None and device.type == "spyre"
+
+
+def _is_kernel(node: BaseSchedulerNode) -> bool:
+    return all(map(_is_device_loop, node.get_nodes()))
 
 
 class BundleDeviceNodes(CustomSchedulerPass):
@@ -57,6 +61,7 @@ class BundleDeviceNodes(CustomSchedulerPass):
                 close()
                 result.append(node)
         close()
+        progress.kernels.found(sum(map(_is_kernel, result)))
         return result
 
     def uuid(self):
@@ -87,6 +92,8 @@ class SpyreScheduling(BaseScheduling):
     def codegen_node(self, node: FusedSchedulerNode | SchedulerNode) -> None:
         nodes: list[SchedulerNode] = list(node.get_nodes())
         wrapper = V.graph.wrapper_code
+        modules = capture.modules_of(nodes)
+        progress.kernels.next(modules)
         region, kernel = self._compile(nodes, wrapper)
         for name in region.outputs:
             wrapper.device_layouts[name] = kernel.output_layout(name)
@@ -108,7 +115,6 @@ class SpyreScheduling(BaseScheduling):
         numbers = {n: f"launch_scalar({source}, {dtype}, '{device}')" for n, (source, dtype) in region.scalars.items()}
         inputs, outputs = ", ".join(numbers.get(n, n) for n in kernel.inputs), ", ".join(kernel.outputs)
         sizes = ", ".join(map(capture.wrapper_text, region.open_sizes.values()))
-        modules = capture.modules_of(nodes)
         arguments = f"[{inputs}], [{outputs}]" + (f", [{sizes}]" if sizes else "")
         wrapper.writeline(f"{name}.run({arguments}" + (f", modules={modules!r})" if modules else ")"))
         self.free_buffers_in_scheduler()

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "spyre/base/json.h"
+#include "spyre/base/thread_pool.h"
 #include "spyre/codegen/superdsc/bundle_program.h"
 #include "spyre/codegen/superdsc/pretty_json.h"
 #include "spyre/opspec/validate.h"
@@ -18,9 +19,11 @@ constexpr const char* kLaunchSpec = "launch_spec.json";
 std::map<std::string, std::string> texts_of(const Kernel& kernel, const superdsc::BundleProgram& program) {
   std::map<std::string, std::string> texts;
   texts["bundle.mlir"] = bundle_mlir(program);
-  for (size_t i = 0; i < program.files.size(); ++i) {
-    texts[fmt::format("sdsc_{}.json", i)] = superdsc::pretty_json(program.files[i]);
-  }
+  std::vector<std::string> files(program.files.size());
+  parallel_for(std::ssize(files), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) files[i] = superdsc::pretty_json(program.files[i]);
+  });
+  for (size_t i = 0; i < files.size(); ++i) texts[fmt::format("sdsc_{}.json", i)] = std::move(files[i]);
   texts[kLaunchSpec] = superdsc::pretty_json(launch_spec_json(kernel, program));
   return texts;
 }

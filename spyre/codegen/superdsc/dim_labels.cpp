@@ -6,6 +6,7 @@
 #include <array>
 
 #include "spyre/codegen/superdsc/plan.h"
+#include "spyre/ops/legality.h"
 
 namespace spyre::superdsc {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 using Labels = std::vector<std::string_view>;
 
 constexpr std::array<std::string_view, 7> kInputLabels = {"mb", "x", "y", "i", "j", "ki", "kj"};
+static_assert(kInputLabels.size() + 1 == kMostDims);
 constexpr std::array<std::string_view, 7> kMatmulLabels = {"ki", "kj", "y", "x", "mb", "out", "in"};
 
 bool moves_in_window(std::string_view label) {
@@ -21,8 +23,8 @@ bool moves_in_window(std::string_view label) {
 
 // First n-1 of the input labels, then `out`.
 Result<Labels> general_labels(const SdscPlan& plan, size_t n) {
-  if (n > kInputLabels.size() + 1) {
-    return plan.refuse(fmt::format("{} dimensions, an op has at most {}", n, kInputLabels.size() + 1));
+  if (n > kMostDims) {
+    return plan.refuse(fmt::format("{} dimensions, an op has at most {}", n, kMostDims));
   }
   Labels labels(kInputLabels.begin(), kInputLabels.begin() + static_cast<int64_t>(n > 0 ? n - 1 : 0));
   if (n > 0) labels.push_back("out");

@@ -235,7 +235,12 @@ Status order_tensor_dims(SdscPlan& plan) {
       tensor.own_stick = true;
     }
     if (tensor.indirection == Indirection::kIndex && !tensor.own_stick) {
-      return plan.refuse(tensor, "an index tensor must have a stick dimension");
+      // One position a stick: a stick of one step, around which the others lie.
+      SPYRE_ASSIGN_OR_RETURN(std::string label, unused_label(plan));
+      const int dim = plan.add_dim(std::move(label), 1);
+      tensor.dims.insert(tensor.dims.begin(), {.dim = dim});
+      tensor.stick = {{.dim = dim, .size = tensor.lanes}};
+      tensor.own_stick = true;
     }
   }
   strip_leaked_n(plan);

@@ -79,12 +79,14 @@ std::optional<Box> Checker::without_gap(const BoundOp& bound, int tensor, int co
   };
   // Where steps or slices were written over a whole buffer, its own writer knows where the gap begins; not if anything
   // else was written over it before.
+  const auto in_use = [&](const Record& record) {
+    return std::ranges::none_of(records_, [&](const Record& over) {
+      return over.overwrote.contains(record.sequence) && !over.updated.contains(record.sequence);
+    });
+  };
   each_writer(known, [&](uint32_t number) {
     const Record &slice = records_[first], &whole = records_[number];
-    const bool in_use = std::ranges::none_of(records_, [&](const Record& over) {
-      return over.overwrote.contains(whole.sequence) && !over.updated.contains(whole.sequence);
-    });
-    if (in_use && slice.updated.contains(whole.sequence) &&
+    if (slice.updated.contains(whole.sequence) && in_use(whole) &&
         is_slice_of(slice.shape, slice.hull, whole.shape, whole.hull)) {
       first = number;
     }
@@ -101,13 +103,24 @@ std::optional<Box> Checker::without_gap(const BoundOp& bound, int tensor, int co
     smaller |= end < box.upper[dim.op_dim];
     box.upper[dim.op_dim] = std::min(box.upper[dim.op_dim], end);
   }
+  // What it wrote itself is in none of its gaps: who reads that as such steps through more than the dim with the gap.
+  const auto own_sticks = [&](const Footprint& sticks) {
+    int64_t own = 0;
+    for (const StickRun& run : sticks) {
+      hbm_.for_each_run(run.first, run.count,
+                        [&](uint32_t number, int64_t, int64_t count) { own += number == first ? count : 0; });
+    }
+    return own;
+  };
+  smaller = smaller && own_sticks(footprint(bound, tensor, core, box)) == own_sticks(touched);
   bool filled = false;
   each_writer(touched, [&](uint32_t number) {
     const Record& other = records_[number];
-    // Whoever was read together with what is not of this buffer is a part of another one, and left over.
+    // Whoever was read together with what is not of this buffer is a part of another one, and left over; so is whoever
+    // was read, and then written over by something else in between.
     const bool of_another = other.read.count != 0 && !lies_in(other.read, view);
     filled |= !writer.overwrote.contains(other.sequence) && other.who.launch == writer.who.launch &&
-              !of_another && same_buffer(other.shape, other.hull, writer.shape);
+              !of_another && same_buffer(other.shape, other.hull, writer.shape) && in_use(other);
   });
   return smaller && !filled ? std::optional(box) : std::nullopt;
 }

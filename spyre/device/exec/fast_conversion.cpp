@@ -19,7 +19,6 @@ namespace {
 
 constexpr int64_t kMostElements = kStickBytes.count();  ///< of a block: a stick of bytes
 constexpr int64_t kGroup = 4;                           ///< elements that every conversion keeps together
-constexpr int64_t kWords = 32;                          ///< numbers of a stick in 32 bits
 
 using Numbers = std::array<float, kMostElements>;
 
@@ -71,10 +70,10 @@ class Conversion final : public FastKernel {
   void convert(const std::byte* from, std::byte* to) const {
     const Geometry &in = shape_.input(0), &out = shape_.output();
     if (in.format == DataFormat::SEN169_FP16 && out.format == DataFormat::IEEE_FP32) {
-      return convert_to_fp32(from, to);
+      return shape_.vectors->split_stick(from, to, to + out.step[out.stick_dim]);
     }
     if (in.format == DataFormat::IEEE_FP32 && out.format == DataFormat::SEN169_FP16) {
-      return convert_from_fp32(from, to);
+      return shape_.vectors->join_sticks(from, from + in.step[in.stick_dim], to);
     }
     alignas(64) Numbers given, placed;
     for (int64_t first = 0; first < block_; first += in.lanes) {
@@ -88,31 +87,6 @@ class Conversion final : public FastKernel {
     }
   }
 
-  /// The most frequent pair: groups move on their way to the stick, or from it.
-  void convert_to_fp32(const std::byte* from, std::byte* to) const {
-    alignas(64) std::array<float, kWords * 2> given;
-    shape_.vectors->widen(from, given.data(), std::ssize(given));
-    for (int64_t e = 0; e < std::ssize(given); e += kGroup) {
-      std::array<float, kGroup> group;
-      std::transform(given.data() + e, given.data() + e + kGroup, group.data(), without_nan_sign);
-      std::memcpy(to + word_offset(shape_.output(), place_[e / kGroup]), group.data(), sizeof(group));
-    }
-  }
-
-  void convert_from_fp32(const std::byte* from, std::byte* to) const {
-    alignas(64) std::array<float, kWords * 2> placed;
-    for (int64_t e = 0; e < std::ssize(placed); e += kGroup) {
-      std::memcpy(placed.data() + place_[e / kGroup], from + word_offset(shape_.input(0), e),
-                  kGroup * sizeof(float));
-    }
-    shape_.vectors->narrow(placed.data(), to, std::ssize(placed));
-  }
-
-  /// Where an element of a block is that lies in two sticks of 32-bit numbers.
-  static int64_t word_offset(const Geometry& words, int64_t e) {
-    return e / kWords * words.step[words.stick_dim] + e % kWords * static_cast<int64_t>(sizeof(float));
-  }
-
   void decode(const std::byte* stick, float* numbers) const {
     const Geometry& in = shape_.input(0);
     if (in.format == DataFormat::SEN169_FP16) {
@@ -120,6 +94,12 @@ class Conversion final : public FastKernel {
     }
     if (in.format == DataFormat::IEEE_FP32) {
       std::memcpy(numbers, stick, kStickBytes.count());
+      return;
+    }
+    if (in.format == DataFormat::IEEE_INT32) {
+      std::array<int32_t, kStickBytes.count() / sizeof(int32_t)> whole;
+      std::memcpy(whole.data(), stick, sizeof(whole));
+      std::copy(whole.begin(), whole.end(), numbers);
       return;
     }
     for (int64_t i = 0; i < in.lanes; ++i) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "spyre/base/thread_pool.h"
@@ -57,28 +58,33 @@ class RunCopy final : public FastKernel {
   TiledUnits units_;
 };
 
+constexpr int64_t kSquare = 8;
+using Row [[gnu::vector_size(2 * kSquare)]] = uint16_t;
+
+/// Turns a square of eight rows of eight 16-bit elements: three rounds that interleave elements, pairs, fours.
+void turn_square(const std::byte* from, int64_t from_row, std::byte* to, int64_t to_row) {
+  std::array<Row, kSquare> rows, pairs;
+  for (int64_t i = 0; i < kSquare; ++i) std::memcpy(&rows[i], from + i * from_row, sizeof(Row));
+  for (int round = 0; round < 3; ++round) {
+    for (int64_t i = 0; i < kSquare / 2; ++i) {
+      const Row a = rows[i], b = rows[i + kSquare / 2];
+      pairs[2 * i] = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+      pairs[2 * i + 1] = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+    }
+    rows = pairs;
+  }
+  for (int64_t i = 0; i < kSquare; ++i) std::memcpy(to + i * to_row, &rows[i], sizeof(Row));
+}
+
 /// Turns `rows` rows of `columns` 16-bit elements.
 void turn_block(const std::byte* from, int64_t from_row, std::byte* to, int64_t to_row, int64_t rows,
                 int64_t columns) {
-  // Eight rows of eight, so that a line of the cache is used whole on both sides.
-  constexpr int64_t kSquare = 8;
   for (int64_t c = 0; c < columns; c += kSquare) {
     const int64_t last_column = std::min(c + kSquare, columns);
     for (int64_t r = 0; r < rows; r += kSquare) {
       const int64_t last_row = std::min(r + kSquare, rows);
       if (last_row - r == kSquare && last_column - c == kSquare) {
-        uint16_t square[kSquare][kSquare], transposed[kSquare][kSquare];
-        for (int64_t i = 0; i < kSquare; ++i) {
-          std::memcpy(square[i], from + (r + i) * from_row + c * 2, sizeof(square[i]));
-        }
-        for (int64_t i = 0; i < kSquare; ++i) {
-          for (int64_t j = 0; j < kSquare; ++j) {
-            transposed[i][j] = square[j][i];
-          }
-        }
-        for (int64_t i = 0; i < kSquare; ++i) {
-          std::memcpy(to + (c + i) * to_row + r * 2, transposed[i], sizeof(transposed[i]));
-        }
+        turn_square(from + r * from_row + c * 2, from_row, to + c * to_row + r * 2, to_row);
         continue;
       }
       for (int64_t i = c; i < last_column; ++i) {

@@ -18,30 +18,10 @@
 namespace spyre::exec {
 namespace {
 
-constexpr int64_t kDepth = 256;        // of a panel: 64 columns x 256 x 4 bytes
+constexpr int64_t kDepth = 128;  // of a panel, which stays in the first cache: 64 columns x 128 x 4 bytes
 constexpr int64_t kBlockRows = 1152;   // rows of C that one task carries
 constexpr int64_t kWidened = 1 << 25;  // floats of X held at once
 constexpr int64_t kParallelMacs = 1 << 20;
-
-/// One axis of the product (rows, batches): where each of its points is in every tensor.
-struct Points {
-  std::vector<Coordinate> at;  ///< global; dims of other axes are 0
-};
-
-Points points_of(const std::vector<int>& dims, const std::vector<int64_t>& limit) {
-  Points points{.at = {Coordinate{}}};
-  for (const int d : dims) {
-    std::vector<Coordinate> next;
-    for (const Coordinate& c : points.at) {
-      for (int64_t i = 0; i < limit[d]; ++i) {
-        next.push_back(c);
-        next.back()[d] = i;
-      }
-    }
-    points.at = std::move(next);
-  }
-  return points;
-}
 
 class Matmul final : public FastKernel {
  public:
@@ -85,8 +65,23 @@ class Matmul final : public FastKernel {
     std::vector<int64_t> copy_of;  ///< [copy]: its like among `copies`
   };
 
+  enum Operand : uint8_t { kX, kW, kResult };
+  /// What coordinates along some axes add to the place of a stick: to the number of the slice that holds it, and to its
+  /// distance from the start of each tensor, which in LX is the start of the slice.
+  struct Place {
+    int64_t slice = 0;
+    std::array<int64_t, 3> bytes{};
+
+    Place operator+(const Place& other) const {
+      return {
+          slice + other.slice,
+          {bytes[kX] + other.bytes[kX], bytes[kW] + other.bytes[kW], bytes[kResult] + other.bytes[kResult]}};
+    }
+  };
+
   bool init(const FastShape& shape) {
     shape_ = shape;
+    tensor_ = {shape.op().inputs[kX], shape.op().inputs[kW], shape.op().output};
     const Geometry &x = shape.input(0), &w = shape.input(1), &out = shape.output();
     for (const Geometry* g : {&x, &w, &out}) {
       const bool wide = g == &out && g->format == DataFormat::IEEE_FP32;
@@ -125,9 +120,10 @@ class Matmul final : public FastKernel {
       }
       core_of_[number] = c;
     }
-    rows_ = points_of(rows_dims_, limit);
-    batches_ = points_of(batches_dims_, limit);
-    x_slice_ = x.residence == Residence::kLx ? shape.bound->extents.per_core[n_] : limit[n_];
+    rows_ = places_along(rows_dims_);
+    batches_ = places_along(batches_dims_);
+    find_runs();
+    x_slice_ = x.residence == Residence::kLx ? ceil_div(limit[n_], shape.op().dims[n_].splits) : limit[n_];
     depth_ = limit[k_];
     x_row_ = depth_ + 16;  // not a power of two: rows must not meet in one set of the cache
     cut_blocks();
@@ -136,12 +132,12 @@ class Matmul final : public FastKernel {
 
   void cut_blocks() {
     const bool w_in_lx = shape_.input(1).residence == Residence::kLx;
-    const auto rows = static_cast<int64_t>(rows_.at.size());
-    for (int64_t batch = 0; batch < static_cast<int64_t>(batches_.at.size()); ++batch) {
+    const int64_t rows = std::ssize(rows_);
+    for (int64_t batch = 0; batch < std::ssize(batches_); ++batch) {
       for (int64_t first = 0; first < rows;) {
         int64_t last = first + 1;
         while (last < rows && last - first < kBlockRows &&
-               (!w_in_lx || slice_number(rows_.at[last]) == slice_number(rows_.at[first]))) {
+               (!w_in_lx || rows_[last].slice == rows_[first].slice)) {
           ++last;
         }
         blocks_.push_back({batch, first, last - first});
@@ -150,36 +146,49 @@ class Matmul final : public FastKernel {
     }
   }
 
-  /// The number of the slice that holds a point; each belongs to one core.
-  int64_t slice_number(const Coordinate& g) const {
-    int64_t number = 0;
-    for (int d = 0; d < shape_.dims(); ++d) {
-      number += g[d] / shape_.bound->extents.per_core[d] * weight_[d];
+  Place place_along(int d, int64_t at) const {
+    const int64_t slice = ceil_div(shape_.bound->limit[d], shape_.op().dims[d].splits);
+    Place place{.slice = at / slice * weight_[d]};
+    for (const Operand operand : {kX, kW, kResult}) {
+      const Geometry& g = shape_.geometry[tensor_[operand]];
+      place.bytes[operand] = (g.residence == Residence::kLx ? at % slice : at) / g.per_step[d] * g.step[d];
     }
-    return number;
+    return place;
   }
 
-  Coordinate point(int64_t batch, int64_t row, int64_t n, int64_t k) const {
-    Coordinate g{};
-    for (const int d : rows_dims_) g[d] = rows_.at[row][d];
-    for (const int d : batches_dims_) g[d] = batches_.at[batch][d];
-    g[n_] = n;
-    g[k_] = k;
-    return g;
+  /// Of every point of these dims, the last dim fastest.
+  std::vector<Place> places_along(const std::vector<int>& dims) const {
+    std::vector<Place> places = {Place{}};
+    for (const int d : dims) {
+      std::vector<Place> next;
+      for (const Place& place : places) {
+        for (int64_t i = 0; i < shape_.bound->limit[d]; ++i) {
+          next.push_back(place + place_along(d, i));
+        }
+      }
+      places = std::move(next);
+    }
+    return places;
   }
 
-  /// The stick of a tensor that holds a point, as the core of that point sees it.
-  std::byte* stick_at(int tensor, const Coordinate& g, const Places& places) const {
-    const Geometry& geometry = shape_.geometry[tensor];
-    if (geometry.residence == Residence::kHbm) {
-      return places.origin[tensor] + geometry.offset(g, shape_.dims());
+  /// How many rows, from each on, have their sticks of X one behind the other.
+  void find_runs() {
+    run_.assign(rows_.size(), 1);
+    for (int64_t r = std::ssize(rows_) - 2; r >= 0; --r) {
+      const Place &here = rows_[r], &next = rows_[r + 1];
+      if (next.slice == here.slice && next.bytes[kX] == here.bytes[kX] + kStickBytes.count()) {
+        run_[r] = run_[r + 1] + 1;
+      }
     }
-    const int core = core_of_[slice_number(g)];
-    Coordinate local{};
-    for (int d = 0; d < shape_.dims(); ++d) {
-      local[d] = g[d] - shape_.boxes[core].lower[d];
-    }
-    return places.at(tensor, core) + geometry.offset(local, shape_.dims());
+  }
+
+  /// A stick as the core that has it sees it.
+  std::byte* stick_at(Operand operand, const Place& place, const Places& places) const {
+    const int tensor = tensor_[operand];
+    std::byte* const start = shape_.geometry[tensor].residence == Residence::kHbm
+                                 ? places.origin[tensor]
+                                 : places.at(tensor, core_of_[place.slice]);
+    return start + place.bytes[operand];
   }
 
   // ---- X
@@ -187,22 +196,25 @@ class Matmul final : public FastKernel {
   int64_t planes() const { return ceil_div(shape_.bound->limit[n_], x_slice_); }
   int64_t widened_size(const Block& block) const { return planes() * block.rows * x_row_; }
 
-  /// The stick of X that begins a slice of K in a row of a block, as one copy has it.
-  const std::byte* x_at(const Block& block, int64_t copy, int64_t row, int64_t k,
-                        const Places& places) const {
-    return stick_at(shape_.op().inputs[0], point(block.batch, block.first + row, copy * x_slice_, k), places);
+  /// Where the sticks of X that begin a slice of K are in a block, as one copy has them, but for the row.
+  Place x_place(const Block& block, int64_t copy, int64_t k) const {
+    return batches_[block.batch] + place_along(n_, copy * x_slice_) + place_along(k_, k);
   }
 
   bool same_bytes(const Block& block, int64_t copy, int64_t other, const Places& places) const {
     const int64_t slice = shape_.bound->extents.per_core[k_], step = shape_.input(0).step[k_];
-    for (int64_t row = 0; row < block.rows; ++row) {
-      for (int64_t k = 0; k < depth_; k += slice) {
-        const std::byte *a = x_at(block, copy, row, k, places), *b = x_at(block, other, row, k, places);
+    for (int64_t k = 0; k < depth_; k += slice) {
+      const Place here = x_place(block, copy, k), there = x_place(block, other, k);
+      for (int64_t row = block.first, last = row + block.rows; row < last;) {
+        const int64_t run = std::min(run_[row], last - row);
+        const std::byte *a = stick_at(kX, here + rows_[row], places),
+                        *b = stick_at(kX, there + rows_[row], places);
         for (int64_t stick = 0; a != b && stick < slice / kPanel; ++stick) {
-          if (std::memcmp(a + stick * step, b + stick * step, kStickBytes.count()) != 0) {
+          if (std::memcmp(a + stick * step, b + stick * step, run * kStickBytes.count()) != 0) {
             return false;
           }
         }
+        row += run;
       }
     }
     return true;
@@ -233,8 +245,9 @@ class Matmul final : public FastKernel {
                    for (int64_t i = begin; i < end; ++i) {
                      float* to = floats + widened.at + i * x_row_;
                      for (int64_t k = 0; k < depth_; k += slice) {
+                       const Place row = rows_[widened.block->first + i % rows];
                        const std::byte* from =
-                           x_at(*widened.block, widened.copies[i / rows], i % rows, k, places);
+                           stick_at(kX, x_place(*widened.block, widened.copies[i / rows], k) + row, places);
                        for (int64_t j = 0; j < slice; j += kPanel) {
                          shape_.vectors->widen(from + j / kPanel * step, to + k + j, kPanel);
                        }
@@ -290,7 +303,8 @@ class Matmul final : public FastKernel {
                       const Places& places) const {
     const VectorKernels& vectors = *shape_.vectors;
     const int64_t stride = shape_.input(1).step[k_];
-    const std::byte* w = stick_at(shape_.op().inputs[1], point(block.batch, block.first, n, first), places);
+    const Place at = batches_[block.batch] + rows_[block.first] + place_along(n_, n) + place_along(k_, first);
+    const std::byte* w = stick_at(kW, at, places);
     MatmulTile tile{.x_row = x_row_};
     if (block.rows <= vectors.matmul_rows) {
       tile.x = x + first;
@@ -320,11 +334,12 @@ class Matmul final : public FastKernel {
     const int64_t slice = shape_.bound->extents.per_core[k_];
     const bool in_lx = shape_.output().residence == Residence::kLx;
     const bool wide = shape_.output().format == DataFormat::IEEE_FP32;
-    for (int64_t r = 0; r < block.rows; ++r) {
-      for (int64_t k = 0; k < (in_lx ? depth_ : slice); k += slice) {
-        std::byte* stick = stick_at(shape_.op().output, point(block.batch, block.first + r, n, k), places);
+    for (int64_t k = 0; k < (in_lx ? depth_ : slice); k += slice) {
+      const Place panel = batches_[block.batch] + place_along(n_, n) + place_along(k_, k);
+      for (int64_t r = 0; r < block.rows; ++r) {
+        std::byte* stick = stick_at(kResult, panel + rows_[block.first + r], places);
         if (wide) {
-          store_wide(total + r * kPanel, stick);
+          store_wide(total + r * kPanel, stick, stick + shape_.output().step[n_]);
         } else {
           shape_.vectors->narrow(total + r * kPanel, stick, kPanel);
         }
@@ -332,22 +347,22 @@ class Matmul final : public FastKernel {
     }
   }
 
-  /// A panel as two sticks of fp32, in the order that widening leaves.
-  void store_wide(const float* panel, std::byte* first) const {
+  /// A panel as two sticks of fp32, in the order that widening leaves: fours alternate.
+  static void store_wide(const float* panel, std::byte* first, std::byte* second) {
     constexpr int64_t kRun = 4;
     for (int64_t c = 0; c < kPanel; c += kRun) {
       std::array<float, kRun> run;
       for (int64_t e = 0; e < kRun; ++e) run[e] = without_nan_sign(panel[c + e]);
-      const int64_t at = widened_position(c), lanes = shape_.output().lanes;
-      std::byte* stick = first + at / lanes * shape_.output().step[n_];
-      std::memcpy(stick + at % lanes * sizeof(float), run.data(), sizeof(run));
+      std::memcpy((c / kRun % 2 == 0 ? first : second) + c / 2 / kRun * sizeof(run), run.data(), sizeof(run));
     }
   }
 
   FastShape shape_;
   int k_ = -1, n_ = -1;
+  std::array<int, 3> tensor_{};  ///< [operand]
   std::vector<int> rows_dims_, batches_dims_;
-  Points rows_, batches_;
+  std::vector<Place> rows_, batches_;
+  std::vector<int64_t> run_;  ///< [row]
   Coordinate weight_{};       ///< of a dim's slice in the number of a slice
   std::vector<int> core_of_;  ///< [slice number]
   std::vector<Block> blocks_;

@@ -138,7 +138,9 @@ class Pointwise final : public FastKernel {
     }
     base[inputs] = part.unit.base(shape_, places, shape_.op().output);
     const Tile tile = part.tiling.tile(number, base);
-    prefetch(part.tiling.tile(std::min(number + 1, part.tiling.tiles() - 1), base), nest.operands);
+    if (number + 1 < part.tiling.tiles()) {
+      prefetch(part.tiling.tile(number + 1, base), nest.operands);
+    }
     if (table_) {
       return apply_table(tile, nest, *table_);
     }

@@ -124,12 +124,20 @@ Status check_points(const BoundOp& bound, int64_t allowed) {
   return Status();
 }
 
-Status interpret_op(const BoundOp& bound, CardMemory& memory) {
+namespace {
+
+Status run_op(const BoundOp& bound, CardMemory& memory, Sums sums) {
   Fault fault;
   WriteBuffer writes;
-  run_family({.bound = bound, .memory = memory, .fault = fault, .writes = writes});
+  run_family({.bound = bound, .memory = memory, .fault = fault, .writes = writes, .sums = sums});
   SPYRE_TRY(fault.status());
   return writes.commit(bound, memory);
+}
+
+}  // namespace
+
+Status interpret_op(const BoundOp& bound, CardMemory& memory) {
+  return run_op(bound, memory, Sums::kInOrder);
 }
 
 Result<RunCounts> interpret(const DeviceProgram& program, const LaunchValues& launch, CardMemory& memory,
@@ -139,7 +147,7 @@ Result<RunCounts> interpret(const DeviceProgram& program, const LaunchValues& la
   const auto execute = [&](int op, const SymbolValues& symbols, int64_t instruction) -> Status {
     SPYRE_ASSIGN_OR_RETURN(const BoundOp bound, bind_op(program.ops[op], symbols, instruction));
     SPYRE_TRY(check_points(bound, options.max_points));
-    SPYRE_TRY(interpret_op(bound, memory));
+    SPYRE_TRY(run_op(bound, memory, options.sums));
     const OpCounts counted = count_execute(bound, *options.machine);
     if (options.count) {
       counts.ops[op].add(counted);

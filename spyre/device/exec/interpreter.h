@@ -40,6 +40,13 @@ struct LaunchValues {
   int64_t pool_base = 0;            ///< address of the bundle's own pool, if it asks for one
 };
 
+/// How reductions and contractions add up. The order of a sum follows from the layouts and divisions that a compiler
+/// chose, and decides about its last bits.
+enum class Sums : uint8_t {
+  kInOrder,    ///< as defined above
+  kInDoubles,  ///< in doubles, rounded to fp32 once: what differs now did not differ by the order of a sum
+};
+
 /// How many executes the fast executor ran itself, and how many it left to the interpreter.
 struct PathCounts {
   int64_t fast = 0, interpreted = 0;
@@ -57,6 +64,8 @@ struct RunOptions {
   bool count = true;
   /// Where to add up how executes ran, if anyone asks. The interpreter leaves it alone.
   PathCounts* paths = nullptr;
+  /// Other than in order: only the interpreter, only for those who ask why results differ.
+  Sums sums = Sums::kInOrder;
   /// False: an execute that the fast executor would leave to the interpreter is refused (kUnsupported).
   bool may_interpret = true;
 };

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "spyre/device/exec/access.h"
+#include "spyre/device/exec/interpreter.h"
 
 /// What each family of ops does, one function each. `interpret_op` picks one by the op's row.
 namespace spyre::exec {
@@ -14,6 +15,7 @@ struct Work {
   CardMemory& memory;
   Fault& fault;
   WriteBuffer& writes;
+  Sums sums = Sums::kInOrder;
 
   const ProgramOp& op() const { return *bound.op; }
   Operand input(int i, int core) const { return {bound, op().inputs[i], core, memory, fault}; }
@@ -41,10 +43,12 @@ PointwiseRow pointwise_row(const ProgramOp& op);
 
 /// A reduction row: where a fold starts and how it takes in one more value. A mean's result is multiplied by
 /// `reduction_factor`, any other's by 1.
-struct Reducer {
-  float start = 0;
-  float (*fold)(float acc, float x) = nullptr;
+template <typename T>
+struct ReducerOf {
+  T start = 0;
+  T (*fold)(T acc, T x) = nullptr;
 };
+using Reducer = ReducerOf<float>;
 Reducer find_reducer(OpId op);
 float reduction_factor(const ProgramOp& op);
 

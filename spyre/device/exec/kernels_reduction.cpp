@@ -7,15 +7,23 @@
 
 namespace spyre::exec {
 
-Reducer find_reducer(OpId op) {
+namespace {
+
+template <typename T>
+ReducerOf<T> reducer_of(OpId op) {
   using namespace formulas;  // NOLINT: rows name formulas unqualified
-  using T = float;
-#define SPYRE_REDUCTION(name, formats, constants, variants, mask, first, meaning)         \
-  if (op == OpId::name) {                                                                 \
-    return {.start = first, .fold = [](float acc, float x) -> float { return meaning; }}; \
+#define SPYRE_REDUCTION(name, formats, constants, variants, mask, first, meaning) \
+  if (op == OpId::name) {                                                         \
+    return {.start = first, .fold = [](T acc, T x) -> T { return meaning; }};     \
   }
 #include "spyre/ops/table.def"
   return {};
+}
+
+}  // namespace
+
+Reducer find_reducer(OpId op) {
+  return reducer_of<float>(op);
 }
 
 float reduction_factor(const ProgramOp& op) {
@@ -42,7 +50,8 @@ Lanes reduced_lanes(const Tensor& input, const DimRoles& roles) {
 }
 
 /// Folds each lane with the one half a stick on, until one is left.
-float fold_lanes(std::span<float> lanes, const Reducer& reducer) {
+template <typename T>
+T fold_lanes(std::span<T> lanes, const ReducerOf<T>& reducer) {
   for (size_t half = lanes.size() / 2; half > 0; half /= 2) {
     for (size_t i = 0; i < half; ++i) {
       lanes[i] = reducer.fold(lanes[i], lanes[i + half]);
@@ -54,22 +63,22 @@ float fold_lanes(std::span<float> lanes, const Reducer& reducer) {
 /// Folds every point of `dims` of the group's cores around `g`: within a core each lane in ascending order
 /// and then the lanes, then the cores in the order of the group. `term(core position in group, point)` gives
 /// the value of a point.
-template <typename Term>
-float fold_group(const Work& work, const std::vector<int>& group, std::span<const int> dims,
-                 const Lanes& lanes, Coordinate g, const Reducer& reducer, Term&& term) {
+template <typename T, typename Term>
+T fold_group(const Work& work, const std::vector<int>& group, std::span<const int> dims, const Lanes& lanes,
+             Coordinate g, const ReducerOf<T>& reducer, Term&& term) {
   constexpr int64_t kMostPartials = 128;
   SPYRE_CHECK(lanes.count <= kMostPartials && std::has_single_bit(static_cast<uint64_t>(lanes.count)),
               "a stick of a strange number of lanes");
-  float total = reducer.start;
+  T total = reducer.start;
   for (size_t member = 0; member < group.size(); ++member) {
     const Box& box = work.bound.boxes[group[member]];
-    std::array<float, kMostPartials> partial;
+    std::array<T, kMostPartials> partial;
     std::fill_n(partial.begin(), lanes.count, reducer.start);
     for_each_point(box, dims, g, work.fault, [&](const Coordinate& at) {
-      float& acc = partial[lanes.of(at, box)];
+      T& acc = partial[lanes.of(at, box)];
       acc = reducer.fold(acc, term(member, at));
     });
-    const float folded = fold_lanes({partial.data(), static_cast<size_t>(lanes.count)}, reducer);
+    const T folded = fold_lanes(std::span(partial).first(static_cast<size_t>(lanes.count)), reducer);
     total = member == 0 ? folded : reducer.fold(total, folded);
   }
   return total;
@@ -113,7 +122,16 @@ void store_reduced(Sink& sink, const Coordinate& at, float value) {
   }
 }
 
-constexpr Reducer kSum{.start = 0, .fold = [](float acc, float x) { return acc + x; }};
+/// The same by a row's reducer: of fp32 values in their order, or of doubles.
+template <typename Term>
+float fold_group(const Work& work, const std::vector<int>& group, std::span<const int> dims,
+                 const Lanes& lanes, const Coordinate& g, OpId op, Term&& term) {
+  if (work.sums == Sums::kInDoubles) {
+    return static_cast<float>(fold_group(work, group, dims, lanes, g, reducer_of<double>(op), term));
+  }
+  return fold_group(work, group, dims, lanes, g, reducer_of<float>(op), term);
+}
+
 constexpr Reducer kLargestMagnitude{
     .start = 0, .fold = [](float acc, float x) { return formulas::max(acc, std::fabs(x)); }};
 
@@ -142,18 +160,18 @@ float masked_value(const BoundOp& bound, Operand& operand, const Coordinate& g) 
 }
 
 void run_reduction(const Work& work) {
-  const Reducer reducer = find_reducer(work.op().info->id);
-  SPYRE_CHECK(reducer.fold != nullptr, "a reduction row without an expression");
+  const OpId op = work.op().info->id;
+  SPYRE_CHECK(find_reducer(op).fold != nullptr, "a reduction row without an expression");
   const DimRoles roles = roles_by_result(work.bound);
   const Lanes lanes = reduced_lanes(work.bound.input(0), roles);
   const float factor = reduction_factor(work.op());
   for (const std::vector<int>& group : work.bound.groups) {
     std::vector<Operand> x = operands_of(work, 0, group);
     const auto evaluate = [&](const Coordinate& at) {
-      return factor * fold_group(work, group, roles.reduced, lanes, at, reducer,
-                                 [&](size_t member, const Coordinate& p) {
-                                   return masked_value(work.bound, x[member], p);
-                                 });
+      return factor *
+             fold_group(work, group, roles.reduced, lanes, at, op, [&](size_t member, const Coordinate& p) {
+               return masked_value(work.bound, x[member], p);
+             });
     };
     for_each_result(work, group, roles, evaluate, store_reduced);
   }
@@ -165,7 +183,7 @@ void run_contraction(const Work& work) {
     std::vector<Operand> x = operands_of(work, 0, group), w = operands_of(work, 1, group);
     const auto evaluate = [&](const Coordinate& at) {
       return fold_group(
-          work, group, roles.reduced, Lanes(), at, kSum,
+          work, group, roles.reduced, Lanes(), at, OpId::sum,
           [&](size_t member, const Coordinate& p) { return x[member].value(p) * w[member].value(p); });
     };
     for_each_result(work, group, roles, evaluate, [](Sink& sink, const Coordinate& at, float value) {
@@ -186,7 +204,7 @@ void run_pool(const Work& work) {
     std::vector<Operand> x = operands_of(work, 0, group);
     const auto evaluate = [&](const Coordinate& at) {
       return work.op().k[0] *
-             fold_group(work, group, roles.reduced, Lanes(), at, kSum,
+             fold_group(work, group, roles.reduced, Lanes(), at, OpId::sum,
                         [&](size_t member, const Coordinate& p) { return x[member].value(p); });
     };
     for_each_result(work, group, roles, evaluate,
@@ -226,12 +244,12 @@ void run_exx2(const Work& work) {
       const auto value = [&](size_t member, const Coordinate& p) {
         return masked_value(work.bound, x[member], p);
       };
-      const float first = fold_group(work, group, roles.reduced, lanes, at, kSum, value);
-      const float second =
-          fold_group(work, group, roles.reduced, lanes, at, kSum, [&](size_t member, const Coordinate& p) {
-            const float v = value(member, p);
-            return v * v;
-          });
+      const float first = fold_group(work, group, roles.reduced, lanes, at, OpId::sum, value);
+      const float second = fold_group(work, group, roles.reduced, lanes, at, OpId::sum,
+                                      [&](size_t member, const Coordinate& p) {
+                                        const float v = value(member, p);
+                                        return v * v;
+                                      });
       return std::pair(zero_mean ? 0.0f : factor * first, factor * second);
     };
     for_each_result(work, group, roles, evaluate,

@@ -101,6 +101,9 @@ Tiling::Tiling(LoopNest nest, int64_t points_per_tile, int64_t run_grain) : nest
 }
 
 Tile Tiling::tile(int64_t number, const std::array<std::byte*, kMaxOperands>& base) const {
+  if (tiles_ == 1) {
+    return {.at = base, .run = run_, .rows = rows_};
+  }
   const int64_t first_run = number % run_pieces_ * run_;
   const int64_t first_row = number / run_pieces_ % row_pieces_ * rows_;
   int64_t outer = number / run_pieces_ / row_pieces_;

@@ -70,7 +70,9 @@ PreparedOp::PreparedOp(BoundOp shape, const VectorKernels& kernels, const Machin
     shape_.geometry.push_back(geometry_of(tensor, shape_.dims()));
   }
   for (int c = 0; c < shape_.cores(); ++c) {
-    position_[bound_.op->cores[c].core] = c;
+    const int core = bound_.op->cores[c].core;
+    position_.resize(std::max<size_t>(position_.size(), core + 1), -1);
+    position_[core] = c;
   }
   read_ = bound_.op->inputs;
   for (const Geometry& geometry : shape_.geometry) {
@@ -261,8 +263,8 @@ void PreparedOp::run(Places& places) const {
 }
 
 void PreparedOp::run_core(const Places& places, int core) const {
-  if (const auto found = position_.find(core); found != position_.end()) {
-    kernel_->run_core(places, found->second);
+  if (core < std::ssize(position_) && position_[core] >= 0) {
+    kernel_->run_core(places, position_[core]);
   }
 }
 

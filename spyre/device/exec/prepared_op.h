@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -85,7 +84,7 @@ class PreparedOp {
   std::vector<int> read_;                          // tensors: inputs, and what indexes them
   std::vector<int64_t> reach_;                     // [tensor]: bytes of all cores together
   std::vector<int64_t> core_reach_, core_offset_;  // [tensor * cores + core]
-  std::map<int, int> position_;                    // [core id]
+  std::vector<int> position_;                      // [core id]; -1: not used
   std::unique_ptr<FastKernel> kernel_;
 };
 

@@ -153,6 +153,36 @@ TEST(Reduction, SumsInAscendingOrderAndCombinesSlicesInAscendingOrder) {
   }
 }
 
+TEST(Reduction, SumsInDoublesDoNotDependOnLayoutAndDivision) {
+  // In fp32, 2^24 + 1 is lost. A chain over rows loses both ones, whoever adds them; lanes of a stick add them to each
+  // other first: (0 + 2) + (1 + 3).
+  const float values[] = {16777216.0f, 1.0f, 0.0f, 1.0f};
+  struct Scene {
+    bool along_stick;
+    int64_t splits;
+    float in_order;
+  };
+  for (const Scene& scene :
+       {Scene{false, 1, 16777216.0f}, Scene{false, 2, 16777216.0f}, Scene{true, 1, 16777218.0f}}) {
+    OpSpec op{.function = scene.along_stick ? "sum" : "sumnonstick",
+              .dims = {{"mb", 32}, {"out", scene.along_stick ? 32 : 4, scene.splits}},
+              .accumulator_listed = true};
+    op.tensors.assign(2, {.order = {"out", "mb"},
+                          .stick = {scene.along_stick ? "out" : "mb"},
+                          .stick_sizes = {32},
+                          .format = kFp32});
+    op.tensors[1].scale["out"] = scene.along_stick ? -2 : -1;
+    OpCase c(op);
+    c.fill(0, [&](const Point& g) { return g.at("out") < 4 ? values[g.at("out")] : 0.0f; });
+    c.run();
+    const Point first{{"mb", 0}, {"out", 0}};
+    EXPECT_EQ(c.get(1, first), scene.in_order);
+    const auto program = read_program({{"sdsc_0.json", write_sdsc(c.op()).dump()}});
+    ASSERT_TRUE(interpret(program.value(), {}, c.memory(), {.sums = Sums::kInDoubles}).ok());
+    EXPECT_EQ(c.get(1, first), 16777218.0f);
+  }
+}
+
 TEST(Reduction, NaNPropagatesThroughMaxAndMin) {
   for (const char* name : {"max", "min"}) {
     OpSpec op{.function = name, .dims = {{"mb", 1}, {"out", 64}}, .accumulator_listed = true};

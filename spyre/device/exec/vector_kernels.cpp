@@ -185,6 +185,49 @@ struct Int32 {
   }
 };
 
+// ---- Moves ----
+
+// On x86 the order of a pair is that of the two sticks: fours alternate.
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+void split_stick(const std::byte* from, std::byte* first, std::byte* second) {
+  for (int at = 0; at < 64; at += kPair) {
+    hn::Vec<DFloat> a, b;
+    load_pair(reinterpret_cast<const uint16_t*>(from) + at, a, b);
+    hn::StoreU(without_nan_sign(a), DFloat(), reinterpret_cast<float*>(first) + at / 2);
+    hn::StoreU(without_nan_sign(b), DFloat(), reinterpret_cast<float*>(second) + at / 2);
+  }
+}
+
+void join_sticks(const std::byte* first, const std::byte* second, std::byte* to) {
+  for (int at = 0; at < 64; at += kPair) {
+    store_pair(hn::LoadU(DFloat(), reinterpret_cast<const float*>(first) + at / 2),
+               hn::LoadU(DFloat(), reinterpret_cast<const float*>(second) + at / 2),
+               reinterpret_cast<uint16_t*>(to) + at);
+  }
+}
+#else
+void split_stick(const std::byte* from, std::byte* first, std::byte* second) {
+  alignas(64) float numbers[64];
+  widen(from, numbers, 64);
+  for (int at = 0; at < 64; at += kLanes) {
+    hn::StoreU(without_nan_sign(hn::LoadU(DFloat(), numbers + at)), DFloat(), numbers + at);
+  }
+  for (int at = 0; at < 64; at += 8) {
+    std::memcpy(first + at * 2, numbers + at, 16);
+    std::memcpy(second + at * 2, numbers + at + 4, 16);
+  }
+}
+
+void join_sticks(const std::byte* first, const std::byte* second, std::byte* to) {
+  alignas(64) float numbers[64];
+  for (int at = 0; at < 64; at += 8) {
+    std::memcpy(numbers + at, first + at * 2, 16);
+    std::memcpy(numbers + at + 4, second + at * 2, 16);
+  }
+  narrow(numbers, to, 64);
+}
+#endif
+
 // ---- Pointwise ----
 
 /// `kSplats` has a bit for each input of which one element stands for the whole run; one function per choice,
@@ -469,6 +512,8 @@ VectorKernels kernels() {
           .fold_squares = find_fold_squares,
           .widen = widen,
           .narrow = narrow,
+          .split_stick = split_stick,
+          .join_sticks = join_sticks,
           .matmul_rows = kRows,
           .pack = pack,
           .multiply = multiply,

@@ -72,6 +72,11 @@ struct VectorKernels {
   void (*widen)(const std::byte* from, float* to, int64_t n);
   void (*narrow)(const float* from, std::byte* to, int64_t n);
 
+  /// What the conversions `dl16tofp32` and `fp32todl16` do with a stick of SEN169 and its two sticks of fp32: groups of
+  /// four numbers alternate between the two.
+  void (*split_stick)(const std::byte* from, std::byte* first, std::byte* second);
+  void (*join_sticks)(const std::byte* first, const std::byte* second, std::byte* to);
+
   int matmul_rows;
   /// Brings `depth` rows of kPanel codes, `stride` bytes apart, into the order `multiply` reads.
   void (*pack)(const std::byte* w, int64_t stride, int64_t depth, float* packed);

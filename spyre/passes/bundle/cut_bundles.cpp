@@ -19,8 +19,7 @@ std::vector<bool> non_terminal_bundles(const DeviceGraph& graph) {
   std::vector<bool> marks(static_cast<size_t>(bundle_count(graph)), false);
   std::map<BufferId, int64_t> made_in;
   const auto touch = [&](BufferId id, int64_t bundle) {
-    const std::optional<BufferPlace>& place = graph.buffers[static_cast<size_t>(id)].place;
-    if (!place || place->kind != BufferPlace::Kind::kLx) return;
+    if (!graph.buffers[static_cast<size_t>(id)].in_lx()) return;
     const int64_t first = made_in.emplace(id, bundle).first->second;
     std::fill(marks.begin() + first, marks.begin() + bundle, true);
   };

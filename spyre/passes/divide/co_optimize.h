@@ -13,10 +13,12 @@ namespace spyre {
 
 /// What the search found, under the model of lx/plan_cost.h.
 struct CoOptimizeReport {
-  lx::PlanCost separate;  ///< divisions first, then scratchpads
-  lx::PlanCost joint;     ///< what is in the graph now
-  int64_t evaluated = 0;  ///< plans looked at
-  bool exact = false;     ///< all of them: no other choice of legal divisions is better
+  lx::Objective objective = lx::Objective::kTraffic;
+  lx::PlanCost separate;            ///< divisions first, then scratchpads
+  lx::PlanCost joint;               ///< what is in the graph now
+  Nanos separate_time, joint_time;  ///< of the kernel (lx/kernel_time.h)
+  int64_t evaluated = 0;            ///< plans looked at
+  bool exact = false;               ///< all of them: no other choice of legal divisions is better
 
   std::string to_text() const;
   Json to_json() const;

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "spyre/base/json.h"
+#include "spyre/lx/kernel_time.h"
 #include "spyre/passes/divide/division/legal_splits.h"
 #include "spyre/passes/divide/division/span_reduction.h"
 #include "spyre/passes/test_graphs.h"
@@ -17,7 +18,7 @@ namespace {
 // What the model says of a graph whose scratchpads are planned.
 double planned(DeviceGraph graph, const lx::PlannerOptions& options = {}) {
   test::plan(graph, options).value();
-  return lx::cost_of(graph).value().total().ns;
+  return lx::cost_of(graph).value().total(lx::Objective::kTraffic).ns;
 }
 
 CoOptimizeReport optimized(DeviceGraph& graph, const CoOptimizeOptions& options = {},
@@ -80,7 +81,8 @@ TEST(CoOptimize, FindsTheBestOfAllPlansOfASmallGraph) {
       const double least = best_of_all(graph, 0, cores);
       const CoOptimizeReport report = optimized(graph, options);
       EXPECT_TRUE(report.exact) << m << " x " << n;
-      EXPECT_NEAR(report.joint.total().ns, least, 1e-6 * least) << m << " x " << n << " on " << cores;
+      EXPECT_NEAR(report.joint.total(lx::Objective::kTraffic).ns, least, 1e-6 * least)
+          << m << " x " << n << " on " << cores;
       EXPECT_NEAR(planned(graph), least, 1e-6 * least);
     }
   }
@@ -91,7 +93,23 @@ TEST(CoOptimize, MovesFindItTooOnTheseGraphs) {
   const double least = best_of_all(graph, 0, 4);
   const CoOptimizeReport report = optimized(graph, {.cores = 4, .search_whole = 0});
   EXPECT_FALSE(report.exact);
-  EXPECT_NEAR(report.joint.total().ns, least, 1e-6 * least);
+  EXPECT_NEAR(report.joint.total(lx::Objective::kTraffic).ns, least, 1e-6 * least);
+}
+
+TEST(CoOptimize, AskedForTimeGivesNoSlowerKernelThanAskedForTraffic) {
+  for (const int64_t cores : {4, 32}) {
+    for (const DeviceGraph& divided : {test::divided(test::column_softmax(512, 1024), cores),
+                                       test::divided(test::column_softmax(2048, 256), cores)}) {
+      DeviceGraph by_traffic = divided, by_time = divided;
+      const CoOptimizeReport traffic = optimized(by_traffic, {.cores = cores});
+      const CoOptimizeReport time = optimized(by_time, {.cores = cores, .objective = lx::Objective::kTime});
+      EXPECT_LE(time.joint_time, traffic.joint_time);
+      EXPECT_LE(time.joint_time, time.separate_time);
+      EXPECT_EQ(time.separate_time, traffic.separate_time);
+      test::plan(by_time, {}).value();
+      EXPECT_LE(lx::kernel_time(by_time).value(), traffic.joint_time);
+    }
+  }
 }
 
 TEST(CoOptimize, IsNeverWorseThanSeparatePlanningWhateverTheBudget) {
@@ -102,9 +120,10 @@ TEST(CoOptimize, IsNeverWorseThanSeparatePlanningWhateverTheBudget) {
       const double separate = planned(graph, scratchpad);
       const CoOptimizeReport report =
           optimized(graph, {.plans_per_node = budget, .search_whole = 0}, scratchpad);
-      EXPECT_LE(report.joint.total(), report.separate.total());
-      EXPECT_EQ(report.separate.total().ns, separate);
-      EXPECT_EQ(planned(graph, scratchpad), report.joint.total().ns) << budget << " " << capacity;
+      EXPECT_LE(report.joint.total(lx::Objective::kTraffic), report.separate.total(lx::Objective::kTraffic));
+      EXPECT_EQ(report.separate.total(lx::Objective::kTraffic).ns, separate);
+      EXPECT_EQ(planned(graph, scratchpad), report.joint.total(lx::Objective::kTraffic).ns)
+          << budget << " " << capacity;
       EXPECT_LE(report.evaluated, 3 * budget * std::ssize(graph.nodes));
     }
   }
@@ -151,7 +170,7 @@ TEST(CoOptimize, DoesAtLeastAsWellAsTheCapturedSoftmax) {
   for (DeviceNode& node : theirs.nodes) {
     for (Loop& loop : node.loops) loop.split = loop.name == "p1" ? 16 : 1;
   }
-  EXPECT_LE(report.joint.total().ns, planned(theirs));
+  EXPECT_LE(report.joint.total(lx::Objective::kTraffic).ns, planned(theirs));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
@@ -126,27 +127,34 @@ class Masker {
     return first_[{value, loop}] = append(std::move(instruction));
   }
 
-  // A sum divided by as many elements as there are: of those the form counted, what is not the extent stays.
-  int mean(Instruction instruction) {
-    double factor = 1;
-    for (const auto& [name, value] : instruction.attributes) factor = value;
+  // A sum times the reciprocal of how many elements there are, as a mean of one length has it: of those the form counted,
+  // what is not an extent stays.
+  Result<int> mean(Instruction instruction) {
+    double counted = 1;  // besides extents
+    for (const auto& [name, value] : instruction.attributes) counted /= value;
     for (const Loop& loop : node_.loops) {
-      if (loop.reduced && loop.bound != kFixed) factor *= static_cast<double>(loop.extent);
+      if (loop.reduced && loop.bound != kFixed) counted /= static_cast<double>(loop.extent);
+    }
+    const double others = std::round(counted);
+    if (others < 1 || std::abs(counted - others) > 1e-6 * others) {
+      return Error(ErrorKind::kUnsupported,
+                   fmt::format("mask-extents: node '{}': a mean of {} times its elements", node_.name,
+                               others / counted))
+          .about(origin_of(node_));
     }
     const HostType wanted = instruction.dtype;
     instruction.op = BodyOp::sum;
     instruction.attributes.clear();
-    int value = as(append(std::move(instruction)), HostType::kFloat32);
+    const int sum = as(append(std::move(instruction)), HostType::kFloat32);
+    int count = -1;
+    const auto times = [&](int factor) {
+      count = count < 0 ? factor : in_float32(BodyOp::mul, count, factor);
+    };
     for (const Loop& loop : node_.loops) {
-      if (loop.reduced && loop.bound != kFixed)
-        value = append(
-            {.op = BodyOp::truediv, .operands = {value, extent(loop.bound)}, .dtype = HostType::kFloat32});
+      if (loop.reduced && loop.bound != kFixed) times(extent(loop.bound));
     }
-    if (factor != 1) {
-      const int constant = append({.op = BodyOp::constant, .value = factor, .dtype = HostType::kFloat32});
-      value = append({.op = BodyOp::mul, .operands = {value, constant}, .dtype = HostType::kFloat32});
-    }
-    return as(value, wanted);
+    if (others != 1) times(constant(others));
+    return as(in_float32(BodyOp::mul, sum, in_float32(BodyOp::truediv, constant(1), count)), wanted);
   }
 
   // The value, or the other one behind the extents of the folded or of the other loops.
@@ -192,6 +200,12 @@ class Masker {
   int append(Instruction instruction) {
     node_.body.push_back(std::move(instruction));
     return static_cast<int>(node_.body.size()) - 1;
+  }
+  int constant(double value) {
+    return append({.op = BodyOp::constant, .value = value, .dtype = HostType::kFloat32});
+  }
+  int in_float32(BodyOp op, int left, int right) {
+    return append({.op = op, .operands = {left, right}, .dtype = HostType::kFloat32});
   }
   int extent(ExtentId id) {
     return append({.op = BodyOp::load, .buffer = graph_.value_of(id), .dtype = HostType::kFloat32});

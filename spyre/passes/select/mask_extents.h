@@ -13,7 +13,7 @@ namespace spyre {
 ///                                    ->        inside = index r0 < load n0
 ///       v1 = reduce.max v0                     v1 = reduce.max where(inside, v0, -inf)
 ///
-/// A mean divides by the extent; both operands of a product are zero behind it; a position read from memory without
+/// A mean multiplies by the extent's reciprocal; both operands of a product are zero behind it; a position read from memory without
 /// meaning is 0, so that no gather looks for an element that is not there. A scatter writes where positions say, so that
 /// behind the extent it writes its first element once more, to the same place. Other elements behind an extent are
 /// computed like all others, from what is there, and nobody looks at them.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <span>
 #include <variant>
@@ -72,6 +73,7 @@ class Probe {
     const Buffer& before = given_.buffers[static_cast<size_t>(view.buffer)];
     const Buffer& now = probe_.buffers[static_cast<size_t>(view.buffer)];
     if (!is_open(before)) return view;
+    view.offset = stretched_offset(view.offset - before.offset, before, now);
     for (size_t v = 0; v < view.size.size(); ++v) {
       size_t dim = before.size.size();
       for (size_t d = 0; d < before.size.size(); ++d) {
@@ -85,6 +87,21 @@ class Probe {
       view.stride[v] = view.stride[v] / before.stride[dim] * now.stride[dim];
     }
     return view;
+  }
+
+  // Where a view begins: as many steps along each dimension as before.
+  static int64_t stretched_offset(int64_t offset, const Buffer& before, const Buffer& now) {
+    std::vector<size_t> dims;
+    for (size_t d = 0; d < before.size.size(); ++d) {
+      if (before.size[d] > 1 && before.stride[d] > 0) dims.push_back(d);
+    }
+    std::ranges::sort(dims, std::greater<>(), [&](size_t d) { return before.stride[d]; });
+    int64_t found = now.offset;
+    for (const size_t d : dims) {
+      found += offset / before.stride[d] * now.stride[d];
+      offset %= before.stride[d];
+    }
+    return found + offset;
   }
 
   const Graph& given_;

@@ -16,13 +16,14 @@ std::vector<const std::vector<lx::Division>*> divisions_of(const std::deque<Divi
 
 }  // namespace
 
-DivisionSearch::DivisionSearch(const lx::Analysis& analysis, const CoOptimizeOptions& options)
+DivisionSearch::DivisionSearch(const lx::Analysis& analysis, lx::Objective sum,
+                               const CoOptimizeOptions& options)
     : analysis_(analysis),
       graph_(analysis.graph()),
       access_(analysis.access()),
       options_(options),
       menus_(choose_menus()),
-      plan_(analysis, divisions_of(menus_)),
+      plan_(analysis, divisions_of(menus_), sum),
       picked_(graph_.nodes.size(), -1) {}
 
 // Menus with every order of the cores are for graphs that are searched whole.
@@ -59,7 +60,7 @@ bool DivisionSearch::few_plans(const std::deque<DivisionMenu>& menus) const {
 
 void DivisionSearch::run(int64_t room) {
   plan_.start(room);
-  least_ = plan_.time();
+  least_ = plan_.cost();
   exact_ ? try_everything() : climb(options_.plans_per_node * std::ssize(graph_.nodes));
 }
 
@@ -74,7 +75,7 @@ void DivisionSearch::try_everything() {
   for (size_t n = 0; n < menus_.size(); ++n) state.emplace_back(n, 0);
   while (true) {
     look_at(state);
-    if (plan_.time() < least_) least_ = plan_.time(), best = state;
+    if (plan_.cost() < least_) least_ = plan_.cost(), best = state;
     plan_.take_back();
     size_t n = 0;
     while (n < state.size() && ++state[n].second == static_cast<int>(menus_[n].listed()))
@@ -102,7 +103,7 @@ void DivisionSearch::climb(int64_t left) {
       }
     }
   }
-  least_ = plan_.time();
+  least_ = plan_.cost();
 }
 
 std::vector<size_t> DivisionSearch::heaviest_first() const {
@@ -110,7 +111,7 @@ std::vector<size_t> DivisionSearch::heaviest_first() const {
   std::vector<size_t> order(menus_.size());
   for (size_t n = 0; n < menus_.size(); ++n) {
     order[n] = n;
-    for (const lx::TouchView& operand : plan_.division(n).operands) moved[n] += operand.moved.count();
+    for (const lx::TouchView& operand : plan_.division(n).operands) moved[n] += operand.moved.counted.count();
   }
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return moved[a] > moved[b]; });
   return order;
@@ -120,7 +121,7 @@ std::vector<size_t> DivisionSearch::heaviest_first() const {
 DivisionSearch::Changes DivisionSearch::best_change(size_t node, int64_t& left) {
   Changes best, last;
   // Costs are sums of floating-point numbers: a gain in their last digits is none, and would be found again and again.
-  double least = plan_.time() * (1 - 1e-9);
+  double least = plan_.cost() * (1 - 1e-9);
   for (int e = 0; e < static_cast<int>(menus_[node].listed()); ++e) {
     for (const Reach reach : {Reach::kAlone, Reach::kVector, Reach::kAll}) {
       if (left <= 0) return best;
@@ -128,7 +129,7 @@ DivisionSearch::Changes DivisionSearch::best_change(size_t node, int64_t& left) 
       if (changes.empty() || changes == last) continue;
       --left;
       look_at(changes);
-      if (plan_.time() < least) least = plan_.time(), best = changes;
+      if (plan_.cost() < least) least = plan_.cost(), best = changes;
       plan_.take_back();
       last = std::move(changes);
     }

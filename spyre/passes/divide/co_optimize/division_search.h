@@ -10,14 +10,14 @@
 
 namespace spyre {
 
-/// Looks for divisions of all nodes that are cheapest together, under the estimate of lx/trial_plan.h.
+/// Looks for divisions of all nodes that are cheapest together, under the estimate of lx/trial_plan.h with costs by `sum`.
 ///
 /// A graph with few plans is searched whole. Else one node after the other takes another division, those that move most
 /// first; its neighbours follow along the buffers they share, not at all, through vector operations, or through matmuls
 /// too, and the change that gains most is kept.
 class DivisionSearch {
  public:
-  DivisionSearch(const lx::Analysis& analysis, const CoOptimizeOptions& options);
+  DivisionSearch(const lx::Analysis& analysis, lx::Objective sum, const CoOptimizeOptions& options);
 
   /// Searches with this many bytes of LX to count on.
   void run(int64_t room);

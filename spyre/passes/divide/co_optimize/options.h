@@ -3,10 +3,13 @@
 #include <cstdint>
 #include <functional>
 
+#include "spyre/lx/objective.h"
+
 namespace spyre {
 
 struct CoOptimizeOptions {
   int64_t cores = 32;
+  lx::Objective objective = lx::Objective::kTraffic;
   /// Reductions and matmuls keep the split of what they sum, so that every sum is made in the same order and
   /// every bit of every result stays.
   bool keep_sums = false;

@@ -55,12 +55,6 @@ TEST(DivideWork, ASpanThatNoSplitReducesIsRefused) {
             "  try  running it in 2 tiles along r: a core then spans 136.00 MiB");
 }
 
-TEST(DivideWork, ACoreCountTheCardDoesNotHaveIsRefused) {
-  DivisionProblem problem = pointwise({4, 64});
-  problem.cores = 64;
-  EXPECT_THAT(choose_splits(problem).error().to_string(), HasSubstr("the card has 1 to 32"));
-}
-
 TEST(DivideWork, WithACostTheCheapestLegalDivisionWins) {
   // Execution time alone, without the planner's preferences.
   const SplitCost execution = [](const DivisionProblem& p, const Splits& s) {

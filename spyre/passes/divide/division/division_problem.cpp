@@ -13,12 +13,10 @@ Error refuse(const DivisionProblem& problem, ErrorKind kind, std::string_view me
 }
 
 Status check_cores(const DivisionProblem& problem) {
-  const int most = spyre_card().cores;
-  if (problem.cores >= 1 && problem.cores <= most) return {};
-  return refuse(
-             problem, ErrorKind::kInvalidArgument,
-             fmt::format("work cannot be divided over {} cores: the card has 1 to {}", problem.cores, most))
-      .try_instead(fmt::format("SENCORES={}", problem.cores < 1 ? 1 : most));
+  if (problem.cores >= 1) return {};
+  return refuse(problem, ErrorKind::kInvalidArgument,
+                fmt::format("work cannot be divided over {} cores", problem.cores))
+      .try_instead("SENCORES=1");
 }
 
 Status check_axes(const DivisionProblem& problem) {

@@ -89,7 +89,7 @@ struct DivisionProblem {
   bool permits(std::string_view axis, int64_t split) const;
 };
 
-/// What every function of this folder relies on: a core count the card has, an output, one coordinate per
+/// What every function of this folder relies on: a core at least, an output, one coordinate per
 /// device dimension, and no name that is not an axis. Also refuses what cannot be divided at all: a dynamic
 /// stick axis, a dynamic matmul.
 Status check_problem(const DivisionProblem& problem);
