@@ -93,8 +93,3 @@ def test_a_timeline_opens_and_nothing_is_wrong_with_it(perfetto, graph, tmp_path
         assert ns == pytest.approx(written[name][1], abs=count)
     assert counters[0][0] > 0
     assert deepest == [[0]]  # no two slices of a row overlap
-
-
-def test_what_is_no_trace_is_noticed(perfetto):
-    (wrong,) = perfetto('{"traceEvents":[{"ph":"X","pid":1,"tid":1,"name":"a","ts":"x","dur":1}]}', WRONG)
-    assert wrong
