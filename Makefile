@@ -8,7 +8,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 BUILD := build/editable
 JOBS ?= $(shell nproc)
-SOURCES := $(shell find spyre glue bench tools cmake -type f \( -name '*.cpp' -o -name '*.h' -o -name '*.def' -o -name '*.inc' -o -name 'CMakeLists.txt' -o -name '*.cmake' \) 2>/dev/null) CMakeLists.txt pyproject.toml
+SOURCES := $(shell find spyre glue bench tools cmake -type f \( -name '*.cpp' -o -name '*.h' -o -name '*.def' -o -name '*.inc' -o -path '*/report/page/*' -o -name 'CMakeLists.txt' -o -name '*.cmake' \) 2>/dev/null) CMakeLists.txt pyproject.toml
 
 .PHONY: help demo test test-full fuzz bench bench-tables build format lint tidy sanitize wheel docs clean
 

@@ -15,6 +15,7 @@ void bind_progress(py::module& module);  ///< what a compilation does, shown on 
 void bind_opspec(py::module& module);    ///< kernels, operations and operands as values
 void bind_logging(py::module& module);   ///< which messages of the C++ layers are printed
 void bind_memory(py::module& module);    ///< statistics, snapshot, history
+void bind_profile(py::module& module);   ///< reports of profiles
 void bind_forms(py::module& module);     ///< eager operators that are written in Python, in terms of others
 
 /// Remembers where tensors are allocated; see bindings_memory.cpp. Empty unless history is recorded.

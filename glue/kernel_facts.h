@@ -6,17 +6,12 @@
 #include <vector>
 
 #include "glue/kernel_artifact.h"
+#include "spyre/program/origin.h"
 #include "spyre/runtime/activity_log.h"
 
 namespace spyre::glue {
 
 /// Where a kernel comes from, for profiles. Read out of its files and its text when a trace is written, not before.
-
-/// Of one operation of the program: what its sdsc file says of its origin.
-struct OpOrigin {
-  std::string aten;    ///< ATen operator
-  std::string source;  ///< `model.py:12`
-};
 
 /// What a kernel's bundle says.
 class ArtifactFacts final : public KernelFacts {
@@ -24,7 +19,7 @@ class ArtifactFacts final : public KernelFacts {
   explicit ArtifactFacts(std::shared_ptr<const KernelArtifact> artifact) : artifact_(std::move(artifact)) {}
 
   /// By the names of sdsc files.
-  std::map<std::string, OpOrigin> origins() const;
+  std::map<std::string, program::OpOrigin> origins() const;
 
  private:
   const std::shared_ptr<const KernelArtifact> artifact_;

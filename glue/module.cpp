@@ -15,5 +15,6 @@ PYBIND11_MODULE(_C, module) {
   spyre::glue::bind_progress(module);
   spyre::glue::bind_logging(module);
   spyre::glue::bind_memory(module);
+  spyre::glue::bind_profile(module);
   spyre::glue::bind_forms(module);
 }

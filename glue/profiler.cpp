@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "glue/error.h"
+#include "glue/profile_report.h"
 #include "glue/trace_details.h"
 #include "spyre/base/settings.h"
 #include "spyre/runtime/activity_log.h"
@@ -89,7 +90,7 @@ class Session final : public libkineto::IActivityProfilerSession {
       logger.handleGenericActivity(*activity);
     }
     name_rows(logger);
-    record_ = {};
+    keep_for_report(std::exchange(record_, {}));
     rows_.clear();
   }
 

@@ -22,7 +22,7 @@ class TraceDetails {
 
  private:
   struct Origins {
-    std::map<std::string, OpOrigin> by_file;
+    std::map<std::string, program::OpOrigin> by_file;
     std::map<std::pair<std::string, std::string>, std::vector<std::string>> nodes;
   };
   void add_kernel(const ProgramRun& run, Details& details);

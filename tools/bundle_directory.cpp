@@ -56,4 +56,17 @@ Result<BundleDirectory> open_bundle(const fs::path& path) {
   return bundle;
 }
 
+std::map<std::string, program::OpOrigin> origins_in(const fs::path& path, int part) {
+  std::map<std::string, program::OpOrigin> origins;
+  const fs::path folder = part < 0 ? path : path / fmt::format("bundle_{}", part);
+  std::error_code failure;
+  for (const fs::directory_entry& file : fs::directory_iterator(folder, failure)) {
+    const std::string name = file.path().filename().string();
+    if (!name.starts_with("sdsc_") || !name.ends_with(".json")) continue;
+    const Result<std::string> text = read_text(file.path());
+    if (text.ok()) origins[name] = program::origin_in(text.value());
+  }
+  return origins;
+}
+
 }  // namespace spyre::tools

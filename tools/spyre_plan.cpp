@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "spyre/base/json.h"
+#include "spyre/device/timing/program_facts.h"
 #include "spyre/device/timing/simulate.h"
 #include "spyre/driver/explain.h"
 #include "spyre/program/read_program.h"
@@ -16,6 +17,7 @@
 #include "spyre/report/plan_facts.h"
 #include "spyre/report/plan_page.h"
 #include "spyre/report/plan_text.h"
+#include "spyre/report/time_page.h"
 #include "spyre/solve/solver.h"
 #include "tools/exit_code.h"
 #include "tools/objective_option.h"
@@ -27,7 +29,7 @@ namespace {
 using namespace spyre;
 
 struct Command {
-  std::string input, html, compare, machine;
+  std::string input, html, compare, machine, report;
   bool json = false, alternatives = false, no_in_place = false, no_clones = false, no_evictions = false,
        no_reorder = false, time = false, all_lx = true, all_cores = true;
   CompileOptions options;
@@ -68,9 +70,32 @@ Result<Json> time_of(const CompiledGraph& compiled, const CardModel& card) {
   return tools::time_json(timed, card);
 }
 
-// The plan of a graph; with its time on a card, if there is one.
+// The page of what a launch would take (spyre-run --report makes the same of a bundle).
+Status write_report(const CompiledGraph& compiled, const std::string& name, const CardModel& card,
+                    const std::string& file) {
+  SPYRE_ASSIGN_OR_RETURN(const std::vector<program::DeviceProgram> programs,
+                         programs_of(compiled.bundle, card.machine));
+  std::vector<timing::LaunchedProgram> launched;
+  for (size_t part = 0; part < programs.size(); ++part) {
+    const std::string folder =
+        compiled.bundle.files.contains("bundle.mlir") ? "" : fmt::format("bundle_{}/", part);
+    timing::LaunchedProgram program;
+    program.program = &programs[part];
+    program.launch = timing::largest_extents(programs[part]);
+    for (const program::ProgramOp& op : programs[part].ops) {
+      const auto text = compiled.bundle.files.find(folder + op.file);
+      if (text != compiled.bundle.files.end()) program.origins[op.file] = program::origin_in(text->second);
+    }
+    launched.push_back(std::move(program));
+  }
+  SPYRE_ASSIGN_OR_RETURN(Json facts, timing::program_facts(name, launched, card, timing::Detail::kCores));
+  facts["made"] = {{"by", "spyre-plan"}};
+  return write_text(file, report::time_page(facts));
+}
+
+// The plan of a graph; with its time on a card, if there is one, and a page of that, if there is a file for it.
 Result<Json> explained(const Graph& graph, const CompileOptions& options,
-                       const std::optional<CardModel>& card = {}) {
+                       const std::optional<CardModel>& card = {}, const std::string& page = {}) {
   PassLog log;
   const tools::TerminalProgress progress(log, graph.name);
   SPYRE_ASSIGN_OR_RETURN(const CompiledGraph compiled, compile(graph, options, log));
@@ -78,6 +103,7 @@ Result<Json> explained(const Graph& graph, const CompileOptions& options,
   if (compiled.joint) plan["joint"] = compiled.joint->to_json();
   if (card) {
     SPYRE_ASSIGN_OR_RETURN(plan["time"], time_of(compiled, *card));
+    if (!page.empty()) SPYRE_TRY(write_report(compiled, graph.name, *card, page));
   }
   return plan;
 }
@@ -99,7 +125,7 @@ Result<Json> alternatives(const Graph& graph, CompileOptions options) {
 }
 
 // A plan from a file: one that was saved (.json), or that of a graph under the same options.
-Result<Json> plan_of_file(const std::string& path, const Command& command) {
+Result<Json> plan_of_file(const std::string& path, const Command& command, const std::string& page = {}) {
   if (path.ends_with(".json")) {
     SPYRE_ASSIGN_OR_RETURN(Json plan, read_json(path));
     SPYRE_TRY(report::check_plan(plan, path));
@@ -107,7 +133,7 @@ Result<Json> plan_of_file(const std::string& path, const Command& command) {
   }
   SPYRE_ASSIGN_OR_RETURN(const std::string text, read_text(path));
   SPYRE_ASSIGN_OR_RETURN(const Graph graph, parse_graph(text, path));
-  return explained(graph, command.options, command.card);
+  return explained(graph, command.options, command.card, page);
 }
 
 int run(Command command) {
@@ -117,7 +143,7 @@ int run(Command command) {
   if (command.no_evictions) moves = moves.without({lx::Move::kEvict});
   if (command.no_clones) moves = moves.without({lx::Move::kCopyIn});
   if (command.no_reorder) command.options.reorder = false;
-  if (command.time || !command.machine.empty()) {
+  if (command.time || !command.machine.empty() || !command.report.empty()) {
     const Result<CardModel> card = tools::card_model_of(command.machine);
     if (!card.ok()) return tools::report(card.error(), tools::kBadUsage);
     command.card = card.value();
@@ -133,7 +159,7 @@ int run(Command command) {
           Error(ErrorKind::kInvalidArgument, "--time compiles: it needs a graph, found " + command.input),
           tools::kBadUsage);
   }
-  Result<Json> made = plan_of_file(command.input, command);
+  Result<Json> made = plan_of_file(command.input, command, command.report);
   if (!made.ok()) return tools::report(made.error(), tools::kBadArtifact);
   Json plan = std::move(made).value();
   if (command.alternatives) {
@@ -208,6 +234,9 @@ int main(int argc, char** argv) {
          "--machine", command.machine,
          "JSON file with the machine to plan for and to time on (spyre/cost/card_model.h); implies --time")
       ->check(CLI::ExistingFile);
+  app.add_option("--report", command.report,
+                 "Write a self-contained page about that time: every core, LX, traffic, what would help; "
+                 "implies --time");
   app.add_flag("--alternatives", command.alternatives, "Plan with every solver and show what each saves");
   CLI11_PARSE(app, argc, argv);
   command.options.scratchpad.capacity = Bytes(capacity);

@@ -17,10 +17,12 @@
 #include "spyre/base/json.h"
 #include "spyre/base/text.h"
 #include "spyre/device/timing/chrome_trace.h"
+#include "spyre/device/timing/program_facts.h"
 #include "spyre/device/timing/simulate.h"
 #include "spyre/layout/number_policy.h"
 #include "spyre/layout/pack.h"
 #include "spyre/layout/small_float.h"
+#include "spyre/report/time_page.h"
 #include "spyre/runtime/launch.h"
 #include "spyre/runtime/runtime.h"
 #include "tools/bundle_directory.h"
@@ -36,12 +38,13 @@ using Clock = std::chrono::steady_clock;
 struct Options {
   std::string bundle;
   std::vector<std::string> inputs, extents;
-  std::string output, machine, trace;
+  std::string output, machine, trace, facts, report;
   unsigned seed = 0;
   int repeat = 1;
   bool interpreter = false, no_counters = false, check = false, json = false, time = false;
 
-  bool wants_time() const { return time || !machine.empty() || !trace.empty(); }
+  bool wants_time() const { return time || !machine.empty() || !trace.empty() || wants_facts(); }
+  bool wants_facts() const { return !facts.empty() || !report.empty(); }
 };
 
 /// One tensor argument, on the host and on the card.
@@ -355,18 +358,36 @@ Result<std::vector<exec::LaunchValues>> launch_values(const JobPlan& plan, const
   return values;
 }
 
-/// Times the programs of the run, and writes the trace.
-Status add_times(const JobPlan& plan, const Options& options, Outcome& outcome) {
-  SPYRE_ASSIGN_OR_RETURN(const std::vector<exec::LaunchValues> values, launch_values(plan, options));
+/// Writes the facts of the run, and the page that shows them.
+Status write_facts(const std::string& kernel, const std::vector<exec::LaunchValues>& values,
+                   const Options& options, const Outcome& outcome) {
+  std::vector<timing::LaunchedProgram> launched;
+  for (size_t i = 0; i < outcome.programs.size(); ++i) {
+    timing::LaunchedProgram& program = launched.emplace_back();
+    program.program = &outcome.programs[i]->program();
+    program.launch = values[i];
+    program.origins = origins_in(options.bundle, outcome.programs.size() > 1 ? static_cast<int>(i) : -1);
+  }
+  SPYRE_ASSIGN_OR_RETURN(Json facts,
+                         timing::program_facts(kernel, launched, outcome.card, timing::Detail::kCores));
+  facts["made"] = {{"by", "spyre-run"}};
+  if (!options.facts.empty()) SPYRE_TRY(write_text(options.facts, facts.dump()));
+  return options.report.empty() ? Status() : write_text(options.report, report::time_page(facts));
+}
+
+/// Times the programs of the run, and writes the trace and the report.
+Status add_times(const std::string& kernel, const JobPlan& plan, const Options& options, Outcome& outcome) {
+  SPYRE_ASSIGN_OR_RETURN(std::vector<exec::LaunchValues> values, launch_values(plan, options));
   for (size_t i = 0; i < outcome.programs.size(); ++i) {
     const program::DeviceProgram& program = outcome.programs[i]->program();
-    const exec::LaunchValues launch =
-        values.at(i).parameters.empty() ? timing::largest_extents(program) : values[i];
+    if (values.at(i).parameters.empty()) values[i] = timing::largest_extents(program);
     const auto detail = options.trace.empty() ? timing::Detail::kExecutes : timing::Detail::kCores;
-    SPYRE_ASSIGN_OR_RETURN(timing::Timeline timeline, timing::simulate(program, launch, outcome.card.machine,
-                                                                       outcome.card.rates, detail));
+    SPYRE_ASSIGN_OR_RETURN(
+        timing::Timeline timeline,
+        timing::simulate(program, values[i], outcome.card.machine, outcome.card.rates, detail));
     outcome.timed.push_back({&program, std::move(timeline)});
   }
+  if (options.wants_facts()) SPYRE_TRY(write_facts(kernel, values, options, outcome));
   if (options.trace.empty()) return Status();
   if (outcome.timed.size() != 1) {
     return usage(fmt::format("--trace: found a kernel of {} bundles, allowed: one", outcome.timed.size()));
@@ -487,7 +508,7 @@ int run(const Options& options) {
   outcome.programs = plan.value()->last_programs();
   if (options.wants_time()) {
     outcome.card = model.value();
-    const Status timed = add_times(*plan.value(), options, outcome);
+    const Status timed = add_times(bundle.value().launch.kernel_name, *plan.value(), options, outcome);
     if (!timed.ok()) return report(timed.error(), kBadUsage);
   }
   for (Argument& argument : arguments.value()) {
@@ -551,6 +572,11 @@ int main(int argc, char** argv) {
                  "JSON file with the machine to time on (spyre/cost/card_model.h); implies --time")
       ->check(CLI::ExistingFile);
   app.add_option("--trace", options.trace, "Write what every core does when, for Perfetto; implies --time");
+  app.add_option(
+      "--report", options.report,
+      "Write a self-contained page: what bounds the time, every core, LX, traffic; implies --time");
+  app.add_option("--facts", options.facts,
+                 "Write what the page shows as JSON, for spyre-report; implies --time");
   app.add_flag("--json", options.json, "Print JSON");
   try {
     app.parse(argc, argv);

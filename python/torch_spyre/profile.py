@@ -1,9 +1,11 @@
-"""Runs a script under torch.profiler and leaves what the cards did: a trace, and a table.
+"""Runs a script under torch.profiler and leaves what the cards did: a page, a trace, and a table.
 
     python -m torch_spyre.profile [options] script.py [its arguments]
 
-The trace (``<script>.trace.json``) opens in Perfetto (ui.perfetto.dev) and in chrome://tracing; the table
-(``<script>.table.txt``) is printed, too. With ``SPYRE_PROFILE=cores`` set every core has a row of its own.
+The page (``<script>.report.html``) says what the time went to and what would help, its facts (``<script>.facts.json``)
+are for ``spyre-report``. The trace (``<script>.trace.json``) opens in Perfetto (ui.perfetto.dev) and in
+chrome://tracing; the table (``<script>.table.txt``) is printed, too. With ``SPYRE_PROFILE=cores`` set every core has a
+row of its own in the trace.
 """
 
 import argparse
@@ -14,10 +16,12 @@ import sys
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from torch_spyre import _C
+
 
 def _arguments(argv):
     parser = argparse.ArgumentParser(prog="python -m torch_spyre.profile", description=__doc__.split("\n")[0])
-    parser.add_argument("-o", "--output", default=".", help="folder of the trace and the table; this one by default")
+    parser.add_argument("-o", "--output", default=".", help="folder of what is written; this one by default")
     parser.add_argument("--shapes", action="store_true", help="record the shapes of operators")
     parser.add_argument("--memory", action="store_true", help="record allocations")
     parser.add_argument("--stacks", action="store_true", help="record source lines of operators")
@@ -32,6 +36,7 @@ def main(argv=None) -> int:
     sys.argv = [options.script, *options.arguments]
     sys.path[0] = str(pathlib.Path(options.script).resolve().parent)
     status = 0
+    _C._keep_profile()
     with profile(
         activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1],
         record_shapes=options.shapes,
@@ -46,12 +51,17 @@ def main(argv=None) -> int:
     folder = pathlib.Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
     stem = folder / pathlib.Path(options.script).stem
-    trace, table = f"{stem}.trace.json", f"{stem}.table.txt"
+    page, facts, trace, table = (f"{stem}.{kind}" for kind in ("report.html", "facts.json", "trace.json", "table.txt"))
+    text = _C._profile_facts(
+        pathlib.Path(options.script).name, {"by": "torch_spyre.profile", "torch": torch.__version__}
+    )
+    pathlib.Path(facts).write_text(text)
+    pathlib.Path(page).write_text(_C._time_page(text))
     profiler.export_chrome_trace(trace)
     text = profiler.key_averages().table(sort_by="self_device_time_total", row_limit=options.rows)
     pathlib.Path(table).write_text(text)
     print(text)
-    print(f"trace: {trace}\ntable: {table}")
+    print(f"page: {page}\nfacts: {facts}\ntrace: {trace}\ntable: {table}")
     return status
 
 

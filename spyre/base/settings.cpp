@@ -260,6 +260,12 @@ const std::vector<Setting>& table() {
                   "only packages run (torch_spyre.load). all: eager operators too, which are compiled one "
                   "by one when first "
                   "called."},
+      {.name = "SPYRE_STATUS",
+       .type = kBool,
+       .fallback = true,
+       .layer = "runtime",
+       .meaning =
+           "Other processes of the same user see cards, memory, streams and the running kernel (spyre-top)."},
       {.name = "SPYRE_THREADS",
        .type = kInt,
        .fallback = int64_t{0},

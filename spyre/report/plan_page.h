@@ -6,15 +6,13 @@
 
 namespace spyre::report {
 
-/// A scratchpad plan as one self-contained HTML page: no network, no other file.
+/// A scratchpad plan as a page (page.h).
 ///
 ///     address ^   +------+                  the map of LX: one rectangle per placed buffer, from its first
 ///             |   |  d   +-----+            node to its last. All cores hold the same addresses, so one map
 ///             | +-+--+   |  e  |            is enough. Hovering a rectangle, or a row of the table below it,
 ///             | | m  +---+-----+            tells everything about the buffer.
 ///             +-----------------> nodes
-///
-/// The facts travel inside the page as JSON (`<script id="plan">`), so that a script can read them back.
 std::string plan_page(const Json& plan);
 
 }  // namespace spyre::report

@@ -57,12 +57,16 @@ Bytes tensor_memory(const Machine& machine, const AllocatorOptions& options) {
   return total;
 }
 
-Allocator::Allocator(int device_index, std::shared_ptr<Device> device, AllocatorOptions options)
+Allocator::Allocator(int device_index, std::shared_ptr<Device> device, AllocatorOptions options,
+                     CardStatus& status)
     : device_index_(device_index),
       device_(std::move(device)),
       mode_(options.mode),
+      status_(status),
       tensors_(tensor_windows(device_->machine(), options), fit_of(options.mode)),
-      programs_(program_windows(device_->machine(), options), fit_of(options.mode)) {}
+      programs_(program_windows(device_->machine(), options), fit_of(options.mode)) {
+  status_.total.store(spyre::tensor_memory(device_->machine(), options).count(), std::memory_order_relaxed);
+}
 
 Result<MemoryRef> Allocator::allocate(Bytes size, AllocationInfo info) {
   SPYRE_TRY(check_process());
@@ -160,6 +164,8 @@ void Allocator::update_levels_locked() {
   stats_.segment.set(tensors_.windows_in_use());
   stats_.inactive_split.set(tensors_.holes());
   stats_.inactive_split_bytes.set(tensors_.hole_bytes().count());
+  status_.allocated.store(stats_.allocated_bytes.current, std::memory_order_relaxed);
+  status_.peak.store(stats_.allocated_bytes.peak, std::memory_order_relaxed);
 }
 
 void Allocator::remember_locked(HistoryEntry::Action action, DeviceAddress address, Bytes size,

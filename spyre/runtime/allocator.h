@@ -15,6 +15,7 @@
 #include "spyre/runtime/free_space.h"
 #include "spyre/runtime/memory.h"
 #include "spyre/runtime/memory_stats.h"
+#include "spyre/runtime/status_page.h"
 
 namespace spyre {
 
@@ -91,7 +92,9 @@ using MemoryPressureCallback = std::function<void(Bytes needed)>;
 /// Owned by shared_ptr: each Memory keeps its allocator, and through it the device, alive.
 class Allocator : public std::enable_shared_from_this<Allocator> {
  public:
-  Allocator(int device_index, std::shared_ptr<Device> device, AllocatorOptions options);
+  /// `status` is told how much is in use.
+  Allocator(int device_index, std::shared_ptr<Device> device, AllocatorOptions options,
+            CardStatus& status = unpublished_status());
 
   /// A block of `size` bytes, or a null reference for zero bytes. kInvalidArgument for a negative size;
   /// kOutOfMemory, with all figures, when there is no room.
@@ -142,6 +145,7 @@ class Allocator : public std::enable_shared_from_this<Allocator> {
   const int device_index_;
   const std::shared_ptr<Device> device_;
   const CardMode mode_;
+  CardStatus& status_;
 
   mutable std::mutex mutex_;  // guards everything below; a leaf
   FreeSpace tensors_, programs_;

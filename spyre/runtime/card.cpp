@@ -12,10 +12,12 @@ Card::Card(int index, std::shared_ptr<Device> device, CardOptions options,
            std::shared_ptr<ProgramCache> programs)
     : index_(index),
       device_(std::move(device)),
-      allocator_(std::make_shared<Allocator>(index, device_, options.memory)),
+      status_(claim_status(index)),
+      allocator_(std::make_shared<Allocator>(index, device_, options.memory, status_)),
       programs_(programs != nullptr ? std::move(programs)
                                     : std::make_shared<ProgramCache>(device_->machine())),
-      streams_(index, options.host_compute_streams, std::make_shared<DeviceClock>(options.device_time)),
+      streams_(index, options.host_compute_streams, std::make_shared<DeviceClock>(options.device_time),
+               status_),
       wipes_lx_(options.wipes_lx),
       keeps_non_terminal_(options.keeps_non_terminal),
       execution_(options.execution) {}
@@ -23,6 +25,7 @@ Card::Card(int index, std::shared_ptr<Device> device, CardOptions options,
 Card::~Card() {
   if (!forked_after_start()) {
     close();
+    release_status(status_);
   }
 }
 
@@ -77,7 +80,9 @@ Result<exec::RunCounts> Card::run(CoreTurn& turn, const LoadedProgram& program,
     request.memory.push_back({pool_->address(), access.bytes()});
     pool.emplace(std::move(access));
   }
+  status_.begin(end.kernel);
   Result<exec::RunCounts> counts = device_->execute(request);
+  status_.end();
   pool.reset();
   for (const auto& [op, executes] : paths.interpreted_ops) {
     count_interpreted(op, executes);

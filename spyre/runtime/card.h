@@ -9,6 +9,7 @@
 #include "spyre/device/execute.h"
 #include "spyre/runtime/allocator.h"
 #include "spyre/runtime/program_cache.h"
+#include "spyre/runtime/status_page.h"
 #include "spyre/runtime/stream_pool.h"
 
 namespace spyre {
@@ -50,10 +51,11 @@ class CoreTurn {
   std::optional<exec::Checker> checker_;  // of the whole launch, where launches are checked
 };
 
-/// Where a program stands in its launch.
+/// What is known about a program beside itself: where it stands in its launch.
 struct ProgramEnd {
   bool non_terminal = false;
   bool last = true;
+  std::string_view kernel = {};  ///< whose program it is, for whoever looks on
 };
 
 /// One card in use: a device, the allocator of its memory, its streams. Made by Runtime, which keeps it until
@@ -100,6 +102,7 @@ class Card {
 
   const int index_;
   const std::shared_ptr<Device> device_;
+  CardStatus& status_;
   const std::shared_ptr<Allocator> allocator_;
   const std::shared_ptr<ProgramCache> programs_;
   StreamPool streams_;

@@ -443,8 +443,9 @@ class Launcher {
     std::vector<MappedBytes> mapped;
     SPYRE_TRY(map_tensors(program.program(), open, mapped));
     count(Metric::kLaunches);
-    const auto counts = plan_->card().run(*turn_, program, std::move(parameters), std::move(mapped),
-                                          {.non_terminal = compute.non_terminal, .last = is_last(step)});
+    const auto counts = plan_->card().run(
+        *turn_, program, std::move(parameters), std::move(mapped),
+        {.non_terminal = compute.non_terminal, .last = is_last(step), .kernel = plan_->parts_.kernel_name});
     if (!counts.ok()) {
       return counts.error();
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "spyre/device/timing/rate_over_time.h"
 #include "spyre/device/timing/simulate.h"
 #include "spyre/runtime/kernel_times.h"
 
@@ -62,33 +63,11 @@ std::string_view name_of(Unit unit) {
   return unit == Unit::kMatrix || unit == Unit::kVector ? "compute" : timing::to_string(unit);
 }
 
-/// The rate of an amount that is spread evenly over each of many spans: what all together do, moment by moment.
-class RateOverTime {
- public:
-  void add(Nanos begin, Nanos end, double amount) {
-    if (end > begin && amount > 0) {
-      const double rate = amount / (end - begin).ns;
-      changes_[begin.ns] += rate;
-      changes_[end.ns] -= rate;
-    }
-  }
-
-  std::vector<Level> levels() const {
-    std::vector<Level> levels;
-    double rate = 0;
-    for (const auto& [at, change] : changes_) {
-      rate += change;
-      levels.push_back({{at}, std::max(0.0, rate)});
-    }
-    if (!levels.empty()) {
-      levels.back().value = 0;  // what the last sum leaves is rounding
-    }
-    return levels;
-  }
-
- private:
-  std::map<double, double> changes_;
-};
+std::vector<Level> levels_of(const timing::RateOverTime& rate) {
+  std::vector<Level> levels;
+  for (const auto& [at, value] : rate.levels()) levels.push_back({at, value});
+  return levels;
+}
 
 /// Bytes of scratchpads whose content is used, from the first execute that touches them to the last.
 std::vector<Level> lx_live(const ProgramRun& run, const Timeline& timeline) {
@@ -153,7 +132,7 @@ CoreFacts core_facts(const ProgramRun& run) {
       facts.states.push_back({core, name, phase.begin, phase.end, op});
     }
   }
-  RateOverTime ring, macs;
+  timing::RateOverTime ring, macs;
   for (const timing::Phase& phase : timeline.phases) {
     const auto amount = static_cast<double>(phase.amount);
     if (phase.unit == Unit::kRing) {
@@ -167,8 +146,8 @@ CoreFacts core_facts(const ProgramRun& run) {
     memory.push_back({speed.begin, speed.read + speed.written});
   }
   memory.push_back({timeline.kernel, 0});
-  facts.counters["ring GB/s"] = ring.levels();
-  facts.counters["GMACs/s"] = macs.levels();
+  facts.counters["ring GB/s"] = levels_of(ring);
+  facts.counters["GMACs/s"] = levels_of(macs);
   facts.counters["LX bytes live"] = lx_live(run, timeline);
   return facts;
 }

@@ -5,6 +5,7 @@
 #include "spyre/base/log.h"
 #include "spyre/base/settings.h"
 #include "spyre/runtime/fork.h"
+#include "spyre/runtime/status_page.h"
 #include "spyre/runtime/visible_devices.h"
 
 namespace spyre {
@@ -101,6 +102,7 @@ Status Runtime::start() {
   SPYRE_ASSIGN_OR_RETURN(visible_, visible_devices());
   SPYRE_ASSIGN_OR_RETURN(options_, read_card_options());
   watch_for_forks();
+  publish_status();
   state_.store(State::kStarted, std::memory_order_release);
   lock.unlock();  // the log's sink is not ours: it may want locks of its own
   log(LogLevel::kInfo, "runtime", fmt::format("started with {} visible cards", visible_.size()));
@@ -195,6 +197,7 @@ void Runtime::shutdown(Queued queued) {
   for (Card* card : existing_cards()) {
     card->close();
   }
+  withdraw_status();
 }
 
 }  // namespace spyre

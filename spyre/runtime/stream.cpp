@@ -25,8 +25,12 @@ Status run_guarded(const Work& work) {
 
 }  // namespace
 
-Stream::Stream(int device_index, int id, int priority, std::shared_ptr<DeviceClock> clock)
-    : device_index_(device_index), id_(id), priority_(priority), clock_(std::move(clock)) {}
+Stream::Stream(int device_index, int id, int priority, std::shared_ptr<DeviceClock> clock, CardStatus& status)
+    : device_index_(device_index),
+      id_(id),
+      priority_(priority),
+      clock_(std::move(clock)),
+      status_(status.streams[static_cast<size_t>(id) % status.streams.size()]) {}
 
 Stream::~Stream() {
   if (forked_after_start()) {
@@ -51,6 +55,7 @@ Status Stream::run_now_or_enqueue(Work work) {
   }
   if (idle_locked()) {
     ++given_;
+    status_.given.store(given_, std::memory_order_relaxed);
     begin_locked();
     lock.unlock();
     Status outcome = run_guarded(work);
@@ -169,6 +174,7 @@ Status Stream::push_locked(std::unique_lock<std::mutex>& lock, Item item) {
   }
   queue_.push_back(std::move(item));
   ++given_;
+  status_.given.store(given_, std::memory_order_relaxed);
   if (thread_ == nullptr) {
     thread_ = std::make_unique<std::thread>([this] { work_loop(); });
   } else if (!busy_) {
@@ -208,6 +214,7 @@ void Stream::begin_locked() {
 void Stream::finish_locked(const Status& outcome) {
   busy_ = false;
   ++done_;
+  status_.done.store(done_, std::memory_order_relaxed);
   if (!outcome.ok()) {
     count(Metric::kWorkFailed);
     if (!error_) {

@@ -11,6 +11,7 @@
 #include "spyre/base/result.h"
 #include "spyre/runtime/device_clock.h"
 #include "spyre/runtime/event.h"
+#include "spyre/runtime/status_page.h"
 
 namespace spyre {
 
@@ -39,9 +40,10 @@ using Work = std::function<Status()>;
 /// it, events carry it from stream to stream, and a thread that waits has seen what it waited for.
 class Stream {
  public:
-  /// The clock is that of the card; a stream by itself has its own.
+  /// The clock is that of the card; a stream by itself has its own. `status` is told how much work there is.
   Stream(int device_index, int id, int priority,
-         std::shared_ptr<DeviceClock> clock = std::make_shared<DeviceClock>());
+         std::shared_ptr<DeviceClock> clock = std::make_shared<DeviceClock>(),
+         CardStatus& status = unpublished_status());
   ~Stream();  ///< closes it
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -107,6 +109,7 @@ class Stream {
 
   const int device_index_, id_, priority_;
   const std::shared_ptr<DeviceClock> clock_;
+  CardStatus::Stream& status_;
 
   mutable std::mutex mutex_;          // guards everything below; a leaf
   std::condition_variable work_;      // for the thread: queue_ grew, busy_ fell, or closing_

@@ -10,15 +10,17 @@ namespace spyre {
 
 static_assert(DeviceClock::kStreams >= StreamPool::kFirstHostCompute + StreamPool::kMaxHostCompute);
 
-StreamPool::StreamPool(int device_index, int host_compute_streams, std::shared_ptr<DeviceClock> clock)
+StreamPool::StreamPool(int device_index, int host_compute_streams, std::shared_ptr<DeviceClock> clock,
+                       CardStatus& status)
     : device_index_(device_index),
       host_compute_streams_(std::min(host_compute_streams, kMaxHostCompute)),
-      clock_(std::move(clock)) {
+      clock_(std::move(clock)),
+      status_(status) {
   SPYRE_CHECK(host_compute_streams_ >= 1, "a card has a host-compute stream");
-  streams_[0] = std::make_shared<Stream>(device_index, 0, 0, clock_);
+  streams_[0] = std::make_shared<Stream>(device_index, 0, 0, clock_, status_);
   for (int i = 0; i < host_compute_streams_; ++i) {
     const int id = kFirstHostCompute + i;
-    streams_[static_cast<size_t>(id)] = std::make_shared<Stream>(device_index, id, -1, clock_);
+    streams_[static_cast<size_t>(id)] = std::make_shared<Stream>(device_index, id, -1, clock_, status_);
   }
 }
 
@@ -29,7 +31,7 @@ StreamRef StreamPool::next(int priority) {
   turn = (turn + 1) % kPoolSize;
   StreamRef& stream = streams_[static_cast<size_t>(id)];
   if (stream == nullptr) {
-    stream = std::make_shared<Stream>(device_index_, id, priority == 0 ? 0 : -1, clock_);
+    stream = std::make_shared<Stream>(device_index_, id, priority == 0 ? 0 : -1, clock_, status_);
     if (closed_) {
       stream->close();
     }

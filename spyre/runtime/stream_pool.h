@@ -28,7 +28,8 @@ class StreamPool {
 
   /// More than kMaxHostCompute host-compute streams are taken as that many. All have the same clock.
   StreamPool(int device_index, int host_compute_streams,
-             std::shared_ptr<DeviceClock> clock = std::make_shared<DeviceClock>());
+             std::shared_ptr<DeviceClock> clock = std::make_shared<DeviceClock>(),
+             CardStatus& status = unpublished_status());
 
   DeviceClock& clock() const { return *clock_; }
 
@@ -61,6 +62,7 @@ class StreamPool {
   const int device_index_;
   const int host_compute_streams_;
   const std::shared_ptr<DeviceClock> clock_;
+  CardStatus& status_;
   mutable std::mutex mutex_;  // guards the members below; taken before a stream's lock
   std::array<StreamRef, kFirstHostCompute + kMaxHostCompute> streams_;
   int next_low_ = 0, next_high_ = 0;

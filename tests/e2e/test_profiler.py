@@ -454,3 +454,9 @@ def test_any_script_can_be_profiled(tmp_path):
     trace = json.loads((tmp_path / "out" / "script.trace.json").read_text())["traceEvents"]
     assert any(e["cat"] == "kernel" for e in slices(trace))
     assert "aten::add" in (tmp_path / "out" / "script.table.txt").read_text()
+    facts = json.loads((tmp_path / "out" / "script.facts.json").read_text())
+    (added,) = [item for item in facts["items"] if item["kind"] == "kernel" and "add" in item["name"]]
+    kernels = sum(e["dur"] for e in slices(trace) if e["cat"] == "kernel")
+    assert facts["totals"]["kernel_us"] == pytest.approx(kernels, abs=0.01)
+    assert added["count"] == 1 and facts["programs"]
+    assert "script.py" in (tmp_path / "out" / "script.report.html").read_text()

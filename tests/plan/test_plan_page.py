@@ -2,14 +2,14 @@
 
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
+
+import tests.browser
 
 ROOT = Path(__file__).resolve().parents[2]
 SOFTMAX = ROOT / "tests/corpus/graphs/softmax_columns.ir"
@@ -113,16 +113,7 @@ class TestCompare:
 
 @pytest.fixture(scope="module")
 def browser():
-    programs = [shutil.which("chromium"), shutil.which("chromedriver")]
-    assert all(programs), (
-        "chromium is missing; try  scripts/setup_packages.sh --tests, or apt-get install chromium chromium-driver"
-    )
-    options = webdriver.ChromeOptions()
-    options.binary_location = programs[0]
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1280,1130"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(programs[1]))
+    driver = tests.browser.start()
     yield driver
     driver.quit()
 
@@ -149,7 +140,7 @@ class TestPage:
         first, last = chosen["first"], chosen["last"]
         end = chosen["address"] + chosen["bytes_per_core"] - 1
         expected = {
-            "buffer": chosen["buffer"],
+            "title": chosen["buffer"],
             "place": "LX",
             "address": f"{chosen['address']:,} \u2013 {end:,}",
             "bytes_per_core": f"{chosen['bytes_per_core']:,} B",

@@ -11,8 +11,10 @@
 namespace spyre::timing {
 namespace {
 
-constexpr int kExecutes = 0;  // process of the executes and counters
-constexpr int kCores = 1;     // process of the cores, one thread each
+// Perfetto takes 0 for the system's idle thread, and a thread with the number of its process for that process.
+constexpr int kExecutes = 1;      // process of the executes and counters, and their thread
+constexpr int kCores = 2;         // process of the cores, one thread each
+constexpr int kFirstCore = 1000;  // thread of core 0
 
 /// Events as text, one to a line: a trace may have millions.
 class Events {
@@ -58,10 +60,10 @@ std::string name_of(const program::DeviceProgram& program, const Timeline& timel
 
 void add_executes(const Timeline& timeline, const program::DeviceProgram& program, Events& events) {
   events.name(kExecutes, "card");
-  events.name(kExecutes, 0, "executes");
+  events.name(kExecutes, kExecutes, "executes");
   for (size_t i = 0; i < timeline.executes.size(); ++i) {
     const ExecuteTime& time = timeline.executes[i];
-    events.slice(kExecutes, 0, name_of(program, timeline, static_cast<int>(i)), time.begin, time.end,
+    events.slice(kExecutes, kExecutes, name_of(program, timeline, static_cast<int>(i)), time.begin, time.end,
                  {{"bound_by", to_string(time.bound)},
                   {"read", time.read.count()},
                   {"written", time.written.count()},
@@ -76,12 +78,12 @@ void add_executes(const Timeline& timeline, const program::DeviceProgram& progra
 void add_cores(const Timeline& timeline, const program::DeviceProgram& program, Events& events) {
   events.name(kCores, "cores");
   for (const int core : timeline.cores) {
-    events.name(kCores, core, fmt::format("core {}", core));
+    events.name(kCores, kFirstCore + core, fmt::format("core {}", core));
     for (const Phase& state : core_states(timeline, core)) {
       const Json args = state.unit == Unit::kIdle
                             ? Json::object()
                             : Json{{"execute", name_of(program, timeline, state.execute)}};
-      events.slice(kCores, core, to_string(state.unit), state.begin, state.end, args);
+      events.slice(kCores, kFirstCore + core, to_string(state.unit), state.begin, state.end, args);
     }
   }
 }

@@ -71,7 +71,7 @@ TEST_F(Trace, CountersAddUpToTheTimeline) {
 TEST_F(Trace, ExecutesSayWhatBoundsThem) {
   trace(program_of({unary("neg", 64, 0, kFar, 32)}));
   for (const Json& event : json_["traceEvents"]) {
-    if (event["ph"] != "X" || event["pid"] != 0) continue;
+    if (event["ph"] != "X" || event["pid"] != 1) continue;
     EXPECT_EQ(event["name"], "0 sdsc_0.json (neg)");
     EXPECT_EQ(event["args"]["bound_by"], "memory");
     EXPECT_EQ(event["args"]["read"], 64 * 128);

@@ -75,12 +75,13 @@ class WorkBuilder {
       for (int core = 0; core < static_cast<int>(bound_.op->cores.size()); ++core) {
         const exec::Traffic& moved = counts_.tensors[t][core];
         if (moved.hbm_written > 0) {
-          work_.stores.push_back({.bytes = moved.hbm_written, .cores = {core}});
+          work_.stores.push_back(
+              {.address = bound_.start[t][core], .bytes = moved.hbm_written, .cores = {core}});
         }
         if (moved.hbm_read == 0) continue;
         const auto [found, is_new] = loads.try_emplace(slice_key(bound_, t, core), work_.loads.size());
         if (is_new) {
-          work_.loads.push_back({.bytes = moved.hbm_read});
+          work_.loads.push_back({.address = bound_.start[t][core], .bytes = moved.hbm_read});
           again_.push_back(is_again(t));
         }
         // An operand that is there twice (x * x) is the same stream.

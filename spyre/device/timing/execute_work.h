@@ -15,6 +15,7 @@ namespace spyre::timing {
 
 /// One slice of a tensor on its way between off-chip memory and cores.
 struct Stream {
+  int64_t address = 0;  ///< of its first byte
   int64_t bytes = 0;
   std::vector<int> cores;  ///< positions; several of them read it together
   double cap = 0;          ///< bytes per ns that these cores take; a single one of all its streams together

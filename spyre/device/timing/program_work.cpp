@@ -11,9 +11,11 @@ using program::DeviceProgram;
 using program::ProgramLoop;
 using program::Step;
 
+/// From one tensor argument to the next. Parameter i begins at (i + 1) times this, the bundle's own pool after the last.
+constexpr int64_t kApart = int64_t{1} << 40;
+
 /// Addresses that no two tensors share, so that time does not depend on where they lie.
 exec::LaunchValues apart(const DeviceProgram& program, const exec::LaunchValues& launch) {
-  constexpr int64_t kApart = int64_t{1} << 40;
   exec::LaunchValues placed = launch;
   for (size_t i = 0; i < program.parameters.size() && i < placed.parameters.size(); ++i) {
     if (program.parameters[i].kind == program::ParameterKind::kAddress) {
@@ -42,9 +44,7 @@ class Collector {
     alone_ = program.steps.size() == 1 && tiled_.empty();
   }
 
-  Status add(int op, const exec::SymbolValues& symbols, int64_t instruction) {
-    SPYRE_ASSIGN_OR_RETURN(const exec::BoundOp bound,
-                           exec::bind_op(program_.ops[static_cast<size_t>(op)], symbols, instruction));
+  Status add(const exec::BoundOp& bound, int op) {
     for (const program::CoreWork& core : bound.op->cores) {
       if (core.core >= machine_.cores) {
         return Error(ErrorKind::kInvalidArgument,
@@ -79,11 +79,27 @@ class Collector {
 Result<std::vector<ExecuteWork>> program_work(const DeviceProgram& program, const exec::LaunchValues& launch,
                                               const Machine& machine, const Rates& rates) {
   Collector collector(program, machine, rates);
-  SPYRE_TRY(exec::walk_program(program, apart(program, launch),
-                               [&](int op, const exec::SymbolValues& symbols, int64_t instruction) {
-                                 return collector.add(op, symbols, instruction);
-                               }));
+  SPYRE_TRY(visit_executes(program, launch,
+                           [&](const exec::BoundOp& bound, int op) { return collector.add(bound, op); }));
   return collector.take();
+}
+
+Status visit_executes(const DeviceProgram& program, const exec::LaunchValues& launch,
+                      const VisitBound& visit) {
+  return exec::walk_program(program, apart(program, launch),
+                            [&](int op, const exec::SymbolValues& symbols, int64_t instruction) -> Status {
+                              SPYRE_ASSIGN_OR_RETURN(
+                                  const exec::BoundOp bound,
+                                  exec::bind_op(program.ops[static_cast<size_t>(op)], symbols, instruction));
+                              return visit(bound, op);
+                            });
+}
+
+bool in_pool(const DeviceProgram& program, int64_t address) {
+  const int64_t parameter = address / kApart - 1;
+  if (parameter < 0) return false;
+  return parameter >= static_cast<int64_t>(program.parameters.size()) ||
+         program.parameters[static_cast<size_t>(parameter)].is_pool;
 }
 
 }  // namespace spyre::timing
