@@ -1,0 +1,171 @@
+"""What was found: the answer first, then modules and operators; as text, as JSON and as a page."""
+
+import json
+import math
+import os
+
+from torch_spyre._compare import formats
+from torch_spyre._compare.judge import Judge, ModuleRow, OperatorRow, WeightRow
+
+FORMAT = "spyre-compare/1"
+_SHOWN = 8  # operators in the text
+
+
+class Report:
+    """``ok``: whether everything is within its bound. ``str`` starts with the answer; ``to_json`` has every row."""
+
+    def __init__(self, model: str, reference: str, compiled: bool, weights: list[WeightRow], judge: Judge):
+        self.model, self.reference, self.compiled = model, reference, compiled
+        self.weights, self.modules, self.operators = weights, judge.modules, judge.operators
+        self.notes = judge.notes
+        self.held_bytes = judge.held_at_most
+
+    @property
+    def first_operator(self) -> OperatorRow | None:
+        """The first that is out of its bound, in the order in which they ran."""
+        return next((row for row in self.operators if row.own is not None and row.own.is_out), None)
+
+    @property
+    def first_module(self) -> ModuleRow | None:
+        return next((row for row in self.modules if row.is_out), None)
+
+    @property
+    def ok(self) -> bool:
+        return not self.weights and self.first_operator is None and self.first_module is None
+
+    @property
+    def answer(self) -> str:
+        if self.weights:
+            w, more = self.weights[0], len(self.weights) - 1
+            return (
+                f"first weight that differs: {w.name}, in {w.differ} of {w.elements} elements, "
+                f"at {_index(w.off.index)} the card has {w.off.card:.6g}, the reference {w.off.reference:.6g}"
+                + (f" (and {more} more weights)" if more else "")
+            )
+        if (row := self.first_operator) is not None:
+            return f"first operator out of bound: {_place(row)}: {_off(row)}"
+        if (row := self.first_module) is not None:
+            if row.own is not None and not row.own <= row.own_bound:
+                return (
+                    f"first kernel out of bound: {row.path} is off by {row.own:.2g} from its own inputs, bound "
+                    f"{row.own_bound:.2g}, and none of its operators is when the kernel returns them all"
+                )
+            return (
+                f"first module out of bound: {row.path} is off by {row.accumulated:.2g}, bound {row.bound:.2g}, and no "
+                "operator is: their errors add up to more than rounding explains"
+            )
+        judged = [row for row in self.operators if row.own is not None]
+        text = f"all {len(judged)} operators of {len(self.modules)} {'kernel results' if self.compiled else 'modules'} "
+        text += "within bounds"
+        floats = [row for row in judged if row.own.error]
+        if floats:
+            worst = max(floats, key=lambda row: row.own.error / row.own.bound)
+            text += f", worst {_place(worst)}: {_off(worst)}"
+        return text
+
+    def __str__(self) -> str:
+        lines = [self.answer, f"{self.model}, {'compiled' if self.compiled else 'eager'}, judged by {self.reference}"]
+        if self.modules:
+            width = max(len(_cut(row.path)) for row in self.modules)
+            lines += ["", f"  {'result of':<{width}}  {'off by':>8}  {'rounding alone':>14}  {'bound':>8}"]
+            lines += [
+                f"{'*' if row.is_out else ' '} {_cut(row.path):<{width}}  {row.accumulated:>8.2g}"
+                f"  {row.rounding:>14.2g}  {row.bound:>8.2g}"
+                for row in self.modules
+            ]
+        judged = [row for row in self.operators if row.own is not None and row.own.error]
+        worst = sorted(judged, key=lambda row: (not row.own.is_out, -row.own.error / (row.own.bound or 1e-300)))[
+            :_SHOWN
+        ]
+        if worst:
+            lines += ["", "  operators nearest to their bounds, each from the card's own operands"]
+            lines += [f"{'*' if row.own.is_out else ' '} {_place(row)}: {_off(row)}" for row in worst]
+        unjudged = [row for row in self.operators if row.own is None and row.note]
+        lines += [f"  {_place(row)}: {row.note}" for row in unjudged]
+        lines += [
+            f"  note {text} ({times} times)" if times > 1 else f"  note {text}" for text, times in self.notes.items()
+        ]
+        lines.append(
+            f"  the reference held {self.held_bytes / 2**20:.3g} MiB at most, besides weights while they were read"
+        )
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def facts(self) -> dict:
+        return {
+            "format": FORMAT,
+            "model": self.model,
+            "reference": self.reference,
+            "mode": "compiled" if self.compiled else "eager",
+            "ok": self.ok,
+            "answer": self.answer,
+            "held_bytes": self.held_bytes,
+            "weights": [
+                {"name": w.name, "elements": w.elements, "differ": w.differ, **_facts_of(w.off)} for w in self.weights
+            ],
+            "modules": [
+                {
+                    "path": row.path, "kind": row.kind, "shape": row.shape, "dtype": row.dtype,
+                    "accumulated": _number(row.accumulated), "rounding": _number(row.rounding),
+                    "bound": _number(row.bound), "out": row.is_out, "first": row.first, "last": row.last,
+                    "own": None if row.own is None else _number(row.own),
+                    "own_bound": None if row.own is None else _number(row.own_bound),
+                }
+                for row in self.modules
+            ],
+            "operators": [
+                {
+                    "operator": row.operator, "module": row.module, "kernel": row.kernel, "source": row.source,
+                    "shape": row.shape, "dtype": row.dtype, "accumulated": _number(row.accumulated),
+                    "rounding": _number(row.rounding), "note": row.note,
+                    "own": None if row.own is None else {**_facts_of(row.own), "out": row.own.is_out},
+                }
+                for row in self.operators
+            ],
+            "notes": [{"text": text, "times": times} for text, times in self.notes.items()],
+        }  # fmt: skip
+
+    def to_json(self) -> str:
+        """Numbers that JSON has not stand as ``"inf"``, ``"-inf"`` and ``"nan"``."""
+        return json.dumps(self.facts(), indent=1, allow_nan=False)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """One self-contained page."""
+        from torch_spyre import _C
+
+        with open(path, "w") as file:
+            file.write(_C.compare_page(self.to_json()))
+
+
+def _number(value: float) -> float | str:
+    return value if math.isfinite(value) else str(value)
+
+
+def _index(index: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, index))}]"
+
+
+def _cut(path: str) -> str:
+    """Its beginning and its end: of a kernel's name, what it computes first, and what tells it from others."""
+    return path if len(path) <= 60 else f"{path[:32]}...{path[-25:]}"
+
+
+def _facts_of(off: formats.Off) -> dict:
+    numbers = {key: _number(getattr(off, key)) for key in ("error", "bound", "card", "reference")}
+    return {**numbers, "index": list(off.index)}
+
+
+def _place(row: OperatorRow) -> str:
+    inside = row.kernel or row.module
+    where = f" ({row.source})" if row.source else ""
+    return row.operator + (f" in {_cut(inside)}" if inside else "") + where
+
+
+def _off(row: OperatorRow) -> str:
+    off = row.own
+    text = (
+        f"error {off.error:.3g}, bound {off.bound:.3g}, at {_index(off.index)} of {row.dtype}{row.shape} the card has "
+    )
+    text += f"{off.card:.6g}, the reference {off.reference:.6g}"
+    return text + (f"; {row.note}" if row.note else "")
