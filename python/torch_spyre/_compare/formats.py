@@ -31,7 +31,8 @@ def rounded(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         return value
     mantissa, exponent = torch.frexp(value)
     places = 2 / STEP[dtype]
-    held = torch.where(value.isfinite(), torch.ldexp(torch.round(mantissa * places) / places, exponent), value)
+    nearest = mantissa.sign() * torch.floor(mantissa.abs() * places + 0.5) / places  # the farther from zero of two
+    held = torch.where(value.isfinite(), torch.ldexp(nearest, exponent), value)
     if dtype in NARROW:
         held = torch.where(held.abs() < SMALLEST, 0.0, held.double().clamp(-LARGEST, LARGEST))
     return held.to(value.dtype)
@@ -80,6 +81,7 @@ def most_off(found: torch.Tensor, expected: torch.Tensor, allowed: torch.Tensor,
     """None of an empty tensor."""
     if not found.numel():
         return None
+    plain = expected.double()
     found, expected = (within_format(t.double(), dtype) for t in (found, expected))
     same = (found == expected) | (found.isnan() & expected.isnan())
     error = torch.where(same, 0.0, (found - expected).abs()).nan_to_num(nan=torch.inf)
@@ -87,15 +89,21 @@ def most_off(found: torch.Tensor, expected: torch.Tensor, allowed: torch.Tensor,
     score = torch.where(error == 0, 0.0, error / allowed.clamp(min=1e-300)).reshape(-1)
     at = int(score.argmax())
     index = tuple(int(i) for i in torch.unravel_index(torch.tensor(at), found.shape))
-    return Off(float(error[index]), float(allowed[index]), index, float(found[index]), float(expected[index]))
+    return Off(float(error[index]), float(allowed[index]), index, float(found[index]), float(plain[index]))
+
+
+def least_of(dtype: torch.dtype, by_host: bool = False) -> float:
+    """The distance of two neighbours next to zero."""
+    if dtype not in STEP:
+        return 0.0
+    card = SMALLEST if dtype in NARROW else torch.finfo(dtype).tiny
+    return max(card, torch.finfo(dtype).tiny * torch.finfo(dtype).eps) if by_host else card
 
 
 def units_of(expected: torch.Tensor, dtype: torch.dtype, by_host: bool) -> torch.Tensor:
     """What every result of this type may be off by, whatever computed it."""
-    if dtype not in STEP:
-        return torch.zeros(expected.shape)
     size = expected.double().abs().nan_to_num(0, posinf=0)
-    return UNITS * step_of(dtype, by_host) * size + (UNITS * SMALLEST if dtype in NARROW else torch.finfo(dtype).tiny)
+    return UNITS * (step_of(dtype, by_host) * size + least_of(dtype, by_host))
 
 
 def allowed(expected: torch.Tensor, others: list[torch.Tensor], dtype: torch.dtype, by_host: bool) -> torch.Tensor:

@@ -7,7 +7,6 @@ import os
 from torch_spyre._compare import formats
 from torch_spyre._compare.judge import Judge, ModuleRow, OperatorRow, WeightRow
 
-FORMAT = "spyre-compare/1"
 _SHOWN = 8  # operators in the text
 
 
@@ -93,13 +92,10 @@ class Report:
     __repr__ = __str__
 
     def facts(self) -> dict:
+        """As docs/spec/schema/compare_facts.schema.json describes them. None stands for NaN and for infinity."""
         return {
-            "format": FORMAT,
-            "model": self.model,
-            "reference": self.reference,
-            "mode": "compiled" if self.compiled else "eager",
-            "ok": self.ok,
-            "answer": self.answer,
+            "facts": "spyre-compare", "version": 1, "model": self.model, "reference": self.reference,
+            "mode": "compiled" if self.compiled else "eager", "ok": self.ok, "answer": self.answer,
             "held_bytes": self.held_bytes,
             "weights": [
                 {"name": w.name, "elements": w.elements, "differ": w.differ, **_facts_of(w.off)} for w in self.weights
@@ -108,18 +104,18 @@ class Report:
                 {
                     "path": row.path, "kind": row.kind, "shape": row.shape, "dtype": row.dtype,
                     "accumulated": _number(row.accumulated), "rounding": _number(row.rounding),
-                    "bound": _number(row.bound), "out": row.is_out, "first": row.first, "last": row.last,
-                    "own": None if row.own is None else _number(row.own),
-                    "own_bound": None if row.own is None else _number(row.own_bound),
+                    "bound": _number(row.bound), "own": _number(row.own),
+                    "own_bound": None if row.own is None else _number(row.own_bound), "out": row.is_out,
+                    "first": row.first, "last": row.last,
                 }
                 for row in self.modules
             ],
             "operators": [
                 {
                     "operator": row.operator, "module": row.module, "kernel": row.kernel, "source": row.source,
-                    "shape": row.shape, "dtype": row.dtype, "accumulated": _number(row.accumulated),
-                    "rounding": _number(row.rounding), "note": row.note,
-                    "own": None if row.own is None else {**_facts_of(row.own), "out": row.own.is_out},
+                    "shape": row.shape, "dtype": row.dtype, "judged": row.own is not None,
+                    "out": row.own is not None and row.own.is_out, **_facts_of(row.own),
+                    "accumulated": _number(row.accumulated), "rounding": _number(row.rounding), "note": row.note,
                 }
                 for row in self.operators
             ],
@@ -127,7 +123,6 @@ class Report:
         }  # fmt: skip
 
     def to_json(self) -> str:
-        """Numbers that JSON has not stand as ``"inf"``, ``"-inf"`` and ``"nan"``."""
         return json.dumps(self.facts(), indent=1, allow_nan=False)
 
     def save(self, path: str | os.PathLike) -> None:
@@ -138,8 +133,8 @@ class Report:
             file.write(_C.compare_page(self.to_json()))
 
 
-def _number(value: float) -> float | str:
-    return value if math.isfinite(value) else str(value)
+def _number(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _index(index: tuple[int, ...]) -> str:
@@ -151,9 +146,9 @@ def _cut(path: str) -> str:
     return path if len(path) <= 60 else f"{path[:32]}...{path[-25:]}"
 
 
-def _facts_of(off: formats.Off) -> dict:
-    numbers = {key: _number(getattr(off, key)) for key in ("error", "bound", "card", "reference")}
-    return {**numbers, "index": list(off.index)}
+def _facts_of(off: formats.Off | None) -> dict:
+    numbers = {key: _number(getattr(off, key, None)) for key in ("error", "bound", "card", "reference")}
+    return {**numbers, "index": list(off.index) if off else []}
 
 
 def _place(row: OperatorRow) -> str:

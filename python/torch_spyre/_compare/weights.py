@@ -34,8 +34,10 @@ def differing(model: nn.Module, reference: nn.Module) -> list[WeightRow]:
     rows = []
     for name, tensor, other in _pairs(model, reference):
         held, expected = read(tensor), other.to(torch.float32) if other.is_floating_point() else other
-        step = formats.step_of(tensor.dtype) if tensor.dtype in formats.NARROW else 0.0
-        allowed = step * expected.double().abs() + (formats.SMALLEST if step else 0.0)
+        # Rounded twice on its way: to the model's type, then to the card's.
+        rounds = tensor.dtype in formats.NARROW
+        step, least = (of(tensor.dtype, True) if rounds else 0.0 for of in (formats.step_of, formats.least_of))
+        allowed = step * expected.double().abs() + least
         off = formats.most_off(held, expected, allowed, tensor.dtype)
         if off is not None and off.is_out:
             differ = int(((held.double() - expected.double()).abs() > allowed).sum())
