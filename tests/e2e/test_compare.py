@@ -1,6 +1,7 @@
 """torch_spyre.compare: a model on the card beside the CPU, healthy and with planted faults, found by name."""
 
 import json
+import runpy
 from pathlib import Path
 
 import jsonschema
@@ -15,7 +16,8 @@ from torch_spyre._compare.values import read
 
 import tests.browser
 
-SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "docs/spec/schema/compare_facts.schema.json").read_text())
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = json.loads((ROOT / "docs/spec/schema/compare_facts.schema.json").read_text())
 TOKENS = torch.arange(3, 11).reshape(1, 8)
 
 
@@ -117,6 +119,27 @@ class TestHealthyModels:
         report = check(torch_spyre.compare(model, x))
         assert report.ok and report.compiled
         assert {row.kernel for row in report.operators} != {""}
+
+    @pytest.mark.filterwarnings("ignore::torch_spyre.FallbackWarning")
+    def test_a_compiled_program_that_writes_to_its_buffers_and_visits_the_cpu(self, x):
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.up = nn.Linear(64, 64)
+                self.register_buffer("seen", torch.zeros(8, 64))
+
+            def forward(self, x):
+                self.seen += torch.special.i1(self.up(x))
+                self.seen[2:4].mul_(2)
+                return torch.softmax(self.seen * 3 + x, -1), self.seen.argmax(-1)
+
+        report = check(torch_spyre.compare(torch.compile(Net().half().to("spyre")), x))
+        assert report.ok and len({row.kernel for row in report.operators}) == 2, report
+        assert "aten::special_i1.out ran on the CPU, and is not judged" in report.notes
+
+    def test_what_is_not_judged_is_said(self, x):
+        report = check(torch_spyre.compare(torch.compile(mlp().to("spyre"), dynamic=True), x))
+        assert not report.ok and report.answer.startswith("nothing was judged")
 
     def test_a_reference_of_other_precision_counts_what_rounding_the_weights_costs(self, x):
         model = mlp(torch.float32)
@@ -240,6 +263,8 @@ class TestRefusals:
              r"found 1 in training mode(.|\n)*model.eval\(\)"),
             (lambda: on_card(lambda x: F.dropout(x, 0.1)), torch.ones(8, 64), "cpu-fp32",
              r"random operator aten.*test_compare.py"),
+            (lambda: torch.compile(on_card(lambda x: F.dropout(x, 0.1))), torch.ones(8, 64), "cpu-fp32",
+             r"random operator aten.*the compiled program"),
         ],
     )  # fmt: skip
     def test_says_what_to_do(self, model, inputs, reference, says):
@@ -252,6 +277,35 @@ class TestRefusals:
         with pytest.raises(RuntimeError):
             torch_spyre.compare(model, x[:, :3])
         assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+
+
+class TestLostDigits:
+    """The example of docs/numerics.md."""
+
+    @pytest.fixture
+    def example(self, capsys, monkeypatch):
+        monkeypatch.setattr("sys.argv", ["which_layer.py"])
+        return runpy.run_path(str(ROOT / "examples/which_layer.py")), capsys.readouterr().out
+
+    def test_the_page_shows_what_the_example_prints(self, example):
+        assert example[1] in (ROOT / "docs/numerics.md").read_text()
+
+    def test_a_norm_that_cancels_is_named_and_no_operator_is(self, example):
+        report = example[0]["report"]
+        row, before = report.most_lost
+        assert report.ok and (row.path, row.kind) == ("1", "Norm")
+        assert before < 1e-3 and row.accumulated > 0.1 and 0.5 < row.accumulated / row.rounding < 2
+
+    def test_where_it_makes_nan_the_module_is_out_of_bound(self, example):
+        model, norm = nn.Sequential(nn.Linear(64, 64), example[0]["Norm"]()).half(), "1"
+        with torch.no_grad():
+            model[0].bias += 20
+        x = torch.randn(16, 64, generator=torch.Generator().manual_seed(0)).half()
+        report = check(torch_spyre.compare(model.to("spyre"), x))
+        assert report.first_operator is None and report.first_module.path == norm
+        assert report.answer.startswith(
+            "first module out of bound: 1 has NaN or infinity where the reference has numbers"
+        )
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)

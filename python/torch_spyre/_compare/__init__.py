@@ -45,7 +45,7 @@ def compare(model: nn.Module, inputs=None, reference: str | nn.Module = "cpu-fp3
         # PyTorch compiles nothing, and runs nothing compiled, where operators are watched.
         stack.enter_context(Kernels(judge) if compiled else Operators(judge))
         model(*arguments, **named)
-    return Report(type(model).__name__, about, bool(compiled), changed, judge)
+    return Report(type(getattr(model, "_orig_mod", model)).__name__, about, bool(compiled), changed, judge)
 
 
 def _error(text: str):

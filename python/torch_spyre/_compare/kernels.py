@@ -10,8 +10,11 @@ import torch
 
 from torch_spyre import _C
 from torch_spyre._compare import formats, graph_eval
-from torch_spyre._compare.judge import Judge, ModuleRow, OperatorRow, Shaken, named
+from torch_spyre._compare.judge import Judge, ModuleRow, OperatorRow, Shaken, named, random_operator
 from torch_spyre._compare.values import Values, read
+
+#: What the evaluator raises for a text with something that it does not know.
+_UNKNOWN = (AssertionError, AttributeError, KeyError, NotImplementedError, TypeError, ValueError)
 
 
 class Kernels:
@@ -26,41 +29,55 @@ class Kernels:
     def __enter__(self):
         from torch_spyre._inductor import kernels
 
+        self._on_cpu = {name: entry["calls"] for name, entry in _C.fallback_counts().items()}
         self._observing = kernels.observed_by(self._run)
         self._observing.__enter__()
         return self
 
-    def __exit__(self, *error):
-        return self._observing.__exit__(*error)
+    def __exit__(self, kind, *error):
+        self._observing.__exit__(kind, *error)
+        if kind is None:
+            self._report_others()
+
+    def _report_others(self) -> None:
+        """What the program computed on the CPU, between kernels, is not judged."""
+        for name, entry in _C.fallback_counts().items():
+            if entry["calls"] == self._on_cpu.get(name):
+                continue
+            namespace, _, operator = name.partition("::")
+            packet = getattr(getattr(torch.ops, namespace), operator.partition(".")[0])
+            overload = getattr(packet, operator.partition(".")[2] or "default")
+            if torch.Tag.nondeterministic_seeded in overload.tags:
+                raise random_operator(name, "the compiled program")
+            self.judge.note(f"{name} ran on the CPU, and is not judged")
 
     def _run(self, kernel, inputs, outputs, modules: str, launch) -> None:
+        """Launches a kernel, once, and judges it."""
         judge = self.judge
         text, program = kernel.program()
-        if "\n  extent " in text:
-            launch()
-            judge.note("kernels for any size are not judged: try torch.compile(model, dynamic=False)")
-            return
-        graph = graph_eval.parse(text)
         given = dict(zip(program.inputs, inputs, strict=True))
-        made = dict(zip(program.outputs, outputs, strict=True))
-        written = [name for name in graph.results if graph.buffers[name].is_input]
         for tensor in given.values():
             self._start_again_where_others_wrote(tensor)
-        memories = {
-            which: self._memory(graph, given, values.get, self._exact)
-            for which, values in (("reference", judge.reference), ("rounded", judge.rounded))
-        }
-        own, own_rounded = (self._memory(graph, given, judge.held, self._exact) for _ in range(2))
+        try:
+            if "\n  extent " in text:
+                raise NotImplementedError("it is for any size; try torch.compile(model, dynamic=False)")
+            graph = graph_eval.parse(text)
+            memories = self._computed(graph, given)
+        except (*_UNKNOWN, RuntimeError) as error:
+            launch()
+            about = f"not judged, the reference goes on from the card's results: {str(error).splitlines()[0][:200]}"
+            first = next((t for t in outputs), inputs[0])
+            row = OperatorRow("kernel", modules, kernel.name, "", list(first.shape), named(first.dtype), note=about)
+            judge.operators.append(row)
+            for tensor in (*inputs, *outputs):
+                for values in (judge.reference, judge.rounded, self._seen):
+                    values.forget(tensor)
+            return
+        written = [name for name in graph.results if graph.buffers[name].is_input]
         copies = {n: t.clone() if n in written else t for n, t in given.items()}
         before = self._memory(graph, given, judge.held, self._exact)
         launch()
-        for step in graph.nodes:
-            for memory, numbers in (
-                (memories["reference"], self._exact), (memories["rounded"], self._rounding),
-                (own, self._exact), (own_rounded, self._rounding),
-            ):  # fmt: skip
-                graph_eval.run_step(graph, step, memory, numbers)
-        results = {**made, **{name: given[name] for name in written}}
+        results = {**dict(zip(program.outputs, outputs, strict=True)), **{name: given[name] for name in written}}
         for name, tensor in results.items():
             for which, values in (("reference", judge.reference), ("rounded", judge.rounded)):
                 values.set(tensor, _view(memories[which][name], tensor))
@@ -68,17 +85,37 @@ class Kernels:
                 self._seen.set(tensor, read(tensor))
         first = len(judge.operators)
         self._judge_steps(kernel.name, graph, text, copies, before, memories, modules)
-        floats = {name: t for name, t in results.items() if t.is_floating_point()}
-        for name, tensor in floats.items():
-            accumulated, rounding = judge.errors(tensor)
-            exact = _view(own[name], tensor)
-            error = formats.relative_error(judge.held(tensor), exact, tensor.dtype)
-            explained = formats.relative_error(_view(own_rounded[name], tensor), exact, tensor.dtype)
-            row = ModuleRow(
-                f"{kernel.name} {name}", "result of a kernel", list(tensor.shape),
-                named(tensor.dtype), accumulated, rounding, first, len(judge.operators), error, explained,
-            )  # fmt: skip
-            judge.modules.append(row)
+        for name, tensor in results.items():
+            if tensor.is_floating_point():
+                self._judge_result(f"{kernel.name} {name}", name, tensor, memories, first)
+
+    def _computed(self, graph, given) -> dict[str, dict[str, torch.Tensor]]:
+        """What is in memory after the kernel: of the two that begin with the model's inputs, and of those that begin
+        with the card's operands."""
+        judge = self.judge
+        ways = {
+            "reference": (judge.reference.get, self._exact),
+            "rounded": (judge.rounded.get, self._rounding),
+            "own": (judge.held, self._exact),
+            "own rounded": (judge.held, self._rounding),
+        }
+        memories = {}
+        for name, (value_of, numbers) in ways.items():
+            memories[name] = self._memory(graph, given, value_of, numbers)
+            for step in graph.nodes:
+                graph_eval.run_step(graph, step, memories[name], numbers)
+        return memories
+
+    def _judge_result(self, path: str, name: str, tensor: torch.Tensor, memories, first: int) -> None:
+        judge = self.judge
+        accumulated, rounding = judge.errors(tensor)
+        exact = _view(memories["own"][name], tensor)
+        own = formats.relative_error(judge.held(tensor), exact, tensor.dtype)
+        own_rounding = formats.relative_error(_view(memories["own rounded"][name], tensor), exact, tensor.dtype)
+        judge.modules.append(
+            ModuleRow(path, "result of a kernel", list(tensor.shape), named(tensor.dtype), accumulated, rounding,
+                      first, len(judge.operators), own, own_rounding)
+        )  # fmt: skip
 
     def _start_again_where_others_wrote(self, tensor: torch.Tensor) -> None:
         """Between kernels the CPU computes, too, and memory is used again: there the reference goes on from the card's

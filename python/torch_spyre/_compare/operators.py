@@ -5,7 +5,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
 from torch_spyre._compare import formats
-from torch_spyre._compare.judge import CompareError, Judge, OperatorRow, Shaken, named, source_line
+from torch_spyre._compare.judge import Judge, OperatorRow, Shaken, named, random_operator, source_line
 
 #: Operators whose result is a place: one of several equal ones may be named.
 _PLACES = {"argmax": (0,), "argmin": (0,), "argsort": (0,), "max": (1,), "min": (1,), "sort": (1,), "topk": (1,)}
@@ -43,10 +43,7 @@ class Operators(TorchDispatchMode):
         kwargs = kwargs or {}
         given = _tensors((args, kwargs))
         if _is_random(func, args, kwargs):
-            raise CompareError(
-                f"found the random operator {func} in {self.judge.module or 'the model'} at {source_line()}, allowed: "
-                "operators that give the same result twice\n  try  model.eval(), which switches dropout off"
-            )
+            raise random_operator(str(func), f"{self.judge.module or 'the model'} at {source_line()}")
         written = [
             value
             for a in func._schema.arguments

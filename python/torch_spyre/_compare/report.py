@@ -30,7 +30,9 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        return not self.weights and self.first_operator is None and self.first_module is None
+        """Whether all that was judged is within its bound, and something was."""
+        judged = any(row.own is not None for row in self.operators)
+        return judged and not self.weights and self.first_operator is None and self.first_module is None
 
     @property
     def answer(self) -> str:
@@ -49,21 +51,52 @@ class Report:
                     f"first kernel out of bound: {row.path} is off by {row.own:.2g} from its own inputs, bound "
                     f"{row.own_bound:.2g}, and none of its operators is when the kernel returns them all"
                 )
-            return (
-                f"first module out of bound: {row.path} is off by {row.accumulated:.2g}, bound {row.bound:.2g}, and no "
-                "operator is: their errors add up to more than rounding explains"
-            )
+            if math.isinf(row.accumulated):
+                text = f"first module out of bound: {row.path} has NaN or infinity where the reference has numbers"
+            else:
+                text = f"first module out of bound: {row.path} is off by {row.accumulated:.2g}, bound {row.bound:.2g}"
+            if math.isinf(row.rounding):
+                return f"{text}; no operator is wrong: rounding to the card's format does the same to the reference"
+            return f"{text}; no operator is: their errors add up to more than rounding explains"
         judged = [row for row in self.operators if row.own is not None]
+        if not judged:
+            return "nothing was judged" + (
+                f": {self.operators[0].note}" if self.operators else ": no operator of the card ran"
+            )
         text = f"all {len(judged)} operators of {len(self.modules)} {'kernel results' if self.compiled else 'modules'} "
         text += "within bounds"
         floats = [row for row in judged if row.own.error]
         if floats:
             worst = max(floats, key=lambda row: row.own.error / row.own.bound)
             text += f", worst {_place(worst)}: {_off(worst)}"
-        return text
+        unjudged = sum(row.own is None and bool(row.note) for row in self.operators)
+        return text + (f"; {unjudged} not judged" if unjudged else "")
+
+    @property
+    def most_lost(self) -> tuple[ModuleRow, float] | None:
+        """The module after which results are further off than any before it, by the largest step; and how far those
+        were."""
+        found, most, before = None, 0.0, 0.0
+        for row in self.modules:
+            if row.accumulated - before > most:
+                found, most = (row, before), row.accumulated - before
+            before = max(before, row.accumulated)
+            if math.isinf(before):
+                break
+        return found
+
+    def _lost(self) -> list[str]:
+        if self.most_lost is None:
+            return []
+        row, before = self.most_lost
+        return [
+            f"most digits are lost in {row.path} ({row.kind}): off by at most {before:.2g} before it, "
+            f"by {row.accumulated:.2g} after it, by {row.rounding:.2g} from rounding alone"
+        ]
 
     def __str__(self) -> str:
-        lines = [self.answer, f"{self.model}, {'compiled' if self.compiled else 'eager'}, judged by {self.reference}"]
+        about = f"{self.model}, {'compiled' if self.compiled else 'eager'}, judged by {self.reference}"
+        lines = [self.answer, *self._lost(), about]
         if self.modules:
             width = max(len(_cut(row.path)) for row in self.modules)
             lines += ["", f"  {'result of':<{width}}  {'off by':>8}  {'rounding alone':>14}  {'bound':>8}"]
