@@ -35,10 +35,10 @@ TEST(ComparePage, CarriesItsFactsAndEndsNoScript) {
 TEST(CompareFacts, RefuseWhatIsSomethingElse) {
   Json facts = one_operator();
   facts["operators"][0]["bound"] = "wide";
-  EXPECT_THAT(check_comparison(facts, "kept.json").error().message(), HasSubstr("operators[0].bound"));
+  EXPECT_THAT(check_comparison(facts, "kept.json").error().message, HasSubstr("operators[0].bound"));
   facts = one_operator();
   facts["version"] = 2;
-  EXPECT_THAT(check_comparison(facts, "kept.json").error().message(), HasSubstr("of version 1"));
+  EXPECT_THAT(check_comparison(facts, "kept.json").error().message, HasSubstr("of version 1"));
 }
 
 }  // namespace
