@@ -58,8 +58,10 @@ def compare(card, judge, start: int) -> None:
     step = int(differing[0])
     ours, theirs = card.logits[step][0].float().cpu(), judge.logits[step][0].float()
     best = theirs.topk(2).values
-    print(f"first difference at token {step}: the two best logits are {best[0] - best[1]:.4f} apart there, "
-          f"and the card's 16-bit format is off by up to {(ours - theirs).abs().max():.4f}")
+    print(
+        f"first difference at token {step}: the two best logits are {best[0] - best[1]:.4f} apart there, "
+        f"and the card's 16-bit format is off by up to {(ours - theirs).abs().max():.4f}"
+    )
 
 
 def print_traffic() -> None:
@@ -92,8 +94,10 @@ def print_saving(model, forward, prompt) -> None:
     with config.patch(lx_planning=False):
         generate(model, prompt, 2)
     without, _ = kernels.hbm_bytes(set(kernels.loaded) - planned)
-    print(f"HBM bytes of the last run of every kernel: {without:,} without LX, {moved:,} with it; "
-          f"{least:,} are inputs, weights and results once")
+    print(
+        f"HBM bytes of the last run of every kernel: {without:,} without LX, {moved:,} with it; "
+        f"{least:,} are inputs, weights and results once"
+    )
 
 
 def main() -> None:

@@ -16,6 +16,8 @@
 #include "spyre/driver/pass.h"
 #include "spyre/forms/expand.h"
 #include "spyre/opspec/text.h"
+#include "spyre/report/compare_facts.h"
+#include "spyre/report/compare_page.h"
 #include "spyre/report/plan_page.h"
 
 namespace spyre::glue {
@@ -147,6 +149,13 @@ std::string plan_page(const CompiledKernel& kernel) {
   return report::plan_page(unwrap(explain(kernel.compiled())));
 }
 
+std::string compare_page(const std::string& text) {
+  const py::gil_scoped_release release;
+  const Json facts = unwrap(parse_json(text, "the facts of a comparison"));
+  check(report::check_comparison(facts, "the facts of a comparison"));
+  return report::compare_page(facts);
+}
+
 }  // namespace
 
 void bind_compile(py::module& module) {
@@ -228,6 +237,8 @@ void bind_compile(py::module& module) {
   module.def("form_names", &form_names, "The operators that a graph may hold whole, with their overloads.");
   module.def("refusal_of_call", &refusal_of_call, py::arg("text"),
              "Why the form of a call does not take it, the call being a graph in text form; None: it does.");
+  module.def("compare_page", &compare_page, py::arg("facts"),
+             "What torch_spyre.compare found, as one HTML page; the facts are JSON text.");
   module.def("passes_markdown", &passes_markdown, "The table of passes in spyre/passes/README.md.");
   module.def("compile_graph", &compile_text, py::arg("text"), py::arg("options") = py::none(),
              "Compiles a graph in text form for the card; without options as the environment says.");

@@ -14,6 +14,7 @@ from torch_spyre._C import __version__ as _base_version  # noqa: E402
 __version__ = f"{_base_version}+g{_revision}" if _revision else _base_version
 
 from torch_spyre import logging_config, profiler  # noqa: E402
+from torch_spyre._compare import compare  # noqa: E402
 from torch_spyre._device_module import make as make_spyre_module  # noqa: E402
 from torch_spyre._inductor.errors import SpyreUnsupportedError  # noqa: E402
 from torch_spyre._inductor.hints import declare_tensor_dim, name_tensor_dims, spyre_hint  # noqa: E402
@@ -28,6 +29,7 @@ __all__ = [
     "PackageError",
     "SpyreUnsupportedError",
     "__version__",
+    "compare",
     "declare_tensor_dim",
     "environment_report",
     "explain",

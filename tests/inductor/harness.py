@@ -3,8 +3,7 @@
 from dataclasses import dataclass, field
 
 import torch
-
-from tests.inductor import graph_eval
+from torch_spyre._compare import graph_eval
 
 
 @dataclass

@@ -40,6 +40,7 @@ def define(library, name):
 
 def test_a_lowering_of_ones_own(both, library):
     from torch._inductor.virtualized import ops
+
     operator = define(library, "doubled")
 
     @_inductor.register_spyre_lowering(operator)
@@ -53,6 +54,7 @@ def test_a_lowering_of_ones_own(both, library):
 
 def test_a_lowering_may_use_an_operation_of_the_card(both, library):
     from torch._inductor.virtualized import ops
+
     operator = define(library, "sixfold")
 
     @_inductor.register_spyre_lowering(operator.default, name="silu")
@@ -117,6 +119,7 @@ def test_a_decomposition_of_an_aten_operator_also_eager(monkeypatch):
 def test_kernels_in_the_cache_know_what_was_registered(library):
     """The second lowering of an operator must not get the kernel of the first."""
     from torch._inductor.virtualized import ops
+
     operator = define(library, "changed")
 
     def run():

@@ -137,6 +137,20 @@ def launch_scalar(value, dtype: torch.dtype, device: str) -> torch.Tensor:
     return _scalar_on_card(struct.pack("=cq" if whole else "=cd", b"i" if whole else b"f", value), dtype, device)
 
 
+#: Who is asked to run kernels: given the kernel, its inputs, its results, the modules it computes, and its launch.
+_observer: contextvars.ContextVar = contextvars.ContextVar("spyre_kernel_observer", default=None)
+
+
+@contextlib.contextmanager
+def observed_by(observer):
+    """Kernels that run inside are launched by the observer."""
+    token = _observer.set(observer)
+    try:
+        yield
+    finally:
+        _observer.reset(token)
+
+
 #: Kernels of this process, in the order they were loaded; they go with the code that owns them.
 loaded: "weakref.WeakSet[LoadedKernel]" = weakref.WeakSet()
 _numbers = itertools.count()
@@ -276,6 +290,10 @@ class LoadedKernel:
         """The kernel on the first card; its counts are those of its last run."""
         return self._kernel.plan()
 
+    def program(self):
+        """The text of the program that runs, or ran last, and the program."""
+        return self._text, self._kernel
+
     def as_compiled(self):
         """The kernel with what the compiler found out on the way; one that was read from disk is compiled for it."""
         if not getattr(self._kernel, "was_read", False):
@@ -302,8 +320,12 @@ class LoadedKernel:
             self._use(self._text_for(sizes))
         if self._keeps_calls:
             self.last_call = {"inputs": list(map(_described, inputs)), "outputs": list(map(_described, outputs))}
+        launch = functools.partial(self._kernel.run, inputs, outputs, self._facts(modules))
         try:
-            self._kernel.run(inputs, outputs, self._facts(modules))
+            if (observer := _observer.get()) is not None:
+                observer(self, inputs, outputs, modules, launch)
+            else:
+                launch()
         except Exception as error:
             profiler.record_failure("runtime_launch", error)
             raise

@@ -1,11 +1,13 @@
 """An independent reader and evaluator of the compiler's input text, in plain PyTorch on the CPU.
 
-It shares nothing with the compiler: floating values are computed in float32, every buffer is a flat array, and a
-node is run by spelling out all of its loop points at once. Slow, plain, and meant to be obviously right.
+It shares nothing with the compiler: every buffer is a flat array, and a node is run by spelling out all of its loop
+points at once. Slow, plain, and meant to be obviously right. In which floats it computes, and how what is stored is
+rounded, says ``Numbers``.
 """
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
@@ -99,6 +101,8 @@ class Node:
     name: str
     loops: list[tuple[str, int]]
     reduced: list[tuple[str, int]]
+    operator: str = ""
+    source: str = ""
     body: list[str] = field(default_factory=list)
 
 
@@ -110,6 +114,7 @@ class Call:
     operator: str
     arguments: str
     results: str
+    source: str = ""
 
 
 @dataclass
@@ -130,6 +135,11 @@ def _numbers(text: str) -> list[int]:
 
 def _loops(text: str) -> list[tuple[str, int]]:
     return [(n.strip(), int(e)) for n, e in (item.split(":") for item in text.split(",") if item.strip())]
+
+
+def _quoted(line: str, key: str) -> str:
+    match = re.search(rf' {key}="([^"]*)"', line)
+    return match[1] if match else ""
 
 
 def parse(text: str) -> Graph:
@@ -155,12 +165,12 @@ def parse(text: str) -> Graph:
             match = re.match(r"node (\w+) \(([^;)]*)(?:;([^)]*))?\)", line)
             assert match and line.endswith("{"), f"cannot read {line!r}"
             name, loops, reduced = match.groups()
-            node = Node(name, _loops(loops), _loops(reduced or ""))
+            node = Node(name, _loops(loops), _loops(reduced or ""), _quoted(line, "aten"), _quoted(line, "at"))
             graph.nodes.append(node)
         elif line.startswith("call "):
             match = re.match(r"call (\w+) ([\w.]+)\((.*)\) -> \(([^()]*)\)", line)
             assert match, f"cannot read {line!r}"
-            graph.nodes.append(Call(*match.groups()))
+            graph.nodes.append(Call(*match.groups(), _quoted(line, "at")))
         elif line.startswith("return"):
             graph.results = [name.strip() for name in line[len("return") :].split(",") if name.strip()]
         elif line == "}":
@@ -194,10 +204,20 @@ def _widen(value: torch.Tensor) -> torch.Tensor:
     return value.float() if value.is_floating_point() else value
 
 
-def _round(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    if dtype == torch.bool:
-        return value != 0
-    return _widen(value.to(dtype)) if dtype.is_floating_point else value.to(dtype)
+def as_the_host(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Rounded to PyTorch's type of that name."""
+    return value.to(dtype).to(value.dtype)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    wide: torch.dtype = torch.float32  # every float is computed in it
+    keep: Callable[[torch.Tensor, torch.dtype], torch.Tensor] = as_the_host  # what is left of one in a narrower type
+
+    def cast(self, value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        if dtype == torch.bool:
+            return value != 0
+        return self.keep(value.to(self.wide), dtype) if dtype.is_floating_point else value.to(dtype)
 
 
 def _pointwise(op: str, args: list[torch.Tensor], k: dict[str, float]) -> torch.Tensor:
@@ -246,7 +266,7 @@ def _reduce(op: str, args: list[torch.Tensor], outer: int, k: dict[str, float]) 
     raise AssertionError(f"no meaning for reduce.{op}")
 
 
-def _run_node(graph: Graph, node: Node, memory: dict[str, torch.Tensor]) -> None:
+def _run_node(graph: Graph, node: Node, memory: dict[str, torch.Tensor], numbers: Numbers) -> None:
     every = node.loops + node.reduced
     shape = [extent for _, extent in every]
     outer = len(node.loops)
@@ -265,7 +285,7 @@ def _run_node(graph: Graph, node: Node, memory: dict[str, torch.Tensor]) -> None
             if reduced:
                 flat = {n: symbols[n].reshape(symbols[n].shape[:outer]) for n, _ in node.loops}
             where = _index(index, flat, values).expand(store_shape).reshape(-1)
-            _store(graph.buffers[name], memory, name, where, values[value].expand(store_shape).reshape(-1))
+            _store(graph.buffers[name], memory, name, where, values[value].expand(store_shape).reshape(-1), numbers)
             continue
         target, rest = (part.strip() for part in line.split("=", 1))
         if rest.startswith("load "):
@@ -277,13 +297,13 @@ def _run_node(graph: Graph, node: Node, memory: dict[str, torch.Tensor]) -> None
             values[target] = memory[name][where]
         elif rest.startswith("constant "):
             value, dtype = re.fullmatch(r"constant (\S+) : (\w+)", rest).groups()
-            values[target] = _round(torch.tensor(float(value)), _TYPES[dtype])
+            values[target] = numbers.cast(torch.tensor(float(value), dtype=torch.float64), _TYPES[dtype])
         elif rest.startswith("index "):
             index, dtype = re.fullmatch(r"index (.*) : (\w+)", rest).groups()
-            values[target] = _round(_index(index, symbols, values), _TYPES[dtype])
+            values[target] = numbers.cast(_index(index, symbols, values), _TYPES[dtype])
         elif rest.startswith("to_dtype "):
             value, dtype = re.fullmatch(r"to_dtype (v\d+) : (\w+)", rest).groups()
-            values[target] = _round(values[value], _TYPES[dtype])
+            values[target] = numbers.cast(values[value], _TYPES[dtype])
         else:
             call, attributes = _attributes(rest)
             call = call.split(" : ")[0]  # a product may say that its result is wider
@@ -317,40 +337,41 @@ def _view(graph: Graph, text: str, memory: dict[str, torch.Tensor]) -> torch.Ten
     return memory[name].as_strided(size, stride, buffer.offset if offset is None else int(offset))
 
 
-def _argument(graph: Graph, text: str, memory: dict[str, torch.Tensor]):
+def _argument(graph: Graph, text: str, memory: dict[str, torch.Tensor], numbers: Numbers):
     words = {"none": None, "true": True, "false": False, "inf": float("inf"), "-inf": -float("inf")}
     if text in words:
         return words[text]
     if text[0] in "[{":
-        return [_argument(graph, item, memory) for item in _items(text[1:-1])]
+        return [_argument(graph, item, memory, numbers) for item in _items(text[1:-1])]
     if text[0] == "'":
         return text[1:-1]
     if text.startswith("dtype("):
-        return _TYPES[text[len("dtype(") : -1]]
+        dtype = _TYPES[text[len("dtype(") : -1]]
+        return numbers.wide if dtype.is_floating_point else dtype
     if re.match(r"-?\d", text):
         return float(text) if re.search(r"[.e]", text) else int(text)
     return _view(graph, text, memory)
 
 
-def _run_call(graph: Graph, call: Call, memory: dict[str, torch.Tensor]) -> None:
-    """In float32, rounded where it is stored, as in nodes."""
+def _run_call(graph: Graph, call: Call, memory: dict[str, torch.Tensor], numbers: Numbers) -> None:
+    """In wide floats, rounded where it is stored, as in nodes."""
     namespace, packet, overload = call.operator.split(".")
     operator = getattr(getattr(getattr(torch.ops, namespace), packet), overload)
-    given = [_argument(graph, text, memory) for text in _items(call.arguments)]
+    given = [_argument(graph, text, memory, numbers) for text in _items(call.arguments)]
     schema = operator._schema.arguments
     options = {a.name: value for a, value in zip(schema, given, strict=True) if a.kwarg_only}
     found = operator(*(value for a, value in zip(schema, given, strict=True) if not a.kwarg_only), **options)
     results = _items(call.results)
     for text, value in zip(results, [found] if len(results) == 1 else found, strict=True):
         if text != "none":
-            _view(graph, text, memory).copy_(_round(value, graph.buffers[text.split(" ")[0]].dtype))
+            _view(graph, text, memory).copy_(numbers.cast(value, graph.buffers[text.split(" ")[0]].dtype))
 
 
-def _store(buffer: Buffer, memory: dict, name: str, where: torch.Tensor, value: torch.Tensor) -> None:
+def _store(buffer: Buffer, memory: dict, name: str, where: torch.Tensor, value: torch.Tensor, numbers: Numbers) -> None:
     target = memory[name]
     if value.is_complex() != target.is_complex():  # the two moments of a row travel as one number
         memory[name] = target = torch.zeros(target.numel(), dtype=torch.complex64)
-    target[where] = value if value.is_complex() else _round(value, buffer.dtype).to(target.dtype)
+    target[where] = value if value.is_complex() else numbers.cast(value, buffer.dtype).to(target.dtype)
 
 
 def storage_of(buffer: Buffer, offset: int = 0) -> int:
@@ -361,16 +382,27 @@ def storage_of(buffer: Buffer, offset: int = 0) -> int:
     )
 
 
-def evaluate(graph: Graph, memory: dict[str, torch.Tensor]) -> None:
-    """Runs the graph on flat arrays by name: inputs given, everything else added; floating types are float32."""
+def memory_for(graph: Graph, numbers: Numbers) -> dict[str, torch.Tensor]:
+    """Of every buffer that is no input, a flat array that nobody has written yet."""
+    memory = {}
     for buffer in graph.buffers.values():
-        if buffer.name not in memory:
-            dtype = torch.float32 if buffer.dtype.is_floating_point else buffer.dtype
-            memory[buffer.name] = torch.full((storage_of(buffer),), float("nan") if dtype.is_floating_point else 0).to(
-                dtype
-            )
-    for node in graph.nodes:
-        (_run_node if isinstance(node, Node) else _run_call)(graph, node, memory)
+        if not buffer.is_input:
+            dtype = numbers.wide if buffer.dtype.is_floating_point else buffer.dtype
+            nothing = float("nan") if dtype.is_floating_point else 0
+            memory[buffer.name] = torch.full((storage_of(buffer),), nothing, dtype=dtype)
+    return memory
+
+
+def run_step(graph: Graph, step: Node | Call, memory: dict[str, torch.Tensor], numbers: Numbers) -> None:
+    (_run_node if isinstance(step, Node) else _run_call)(graph, step, memory, numbers)
+
+
+def touched(graph: Graph, step: Node | Call) -> tuple[set[str], set[str]]:
+    """The buffers that a step reads, and those that it writes."""
+    if isinstance(step, Node):
+        lines = "\n".join(step.body)
+        return set(re.findall(r"\bload (\w+)\[", lines)), set(re.findall(r"^store (\w+)\[", lines, re.MULTILINE))
+    return tuple(set(re.findall(r"\w+", text)) & graph.buffers.keys() for text in (step.arguments, step.results))
 
 
 class EvaluatedKernel:
@@ -390,7 +422,7 @@ class EvaluatedKernel:
         return self._layout(buffer.size, buffer.stride, buffer.dtype, order)
 
     def run(self, inputs: list[torch.Tensor], outputs: list[torch.Tensor], facts=None) -> None:
-        memory = {}
+        memory = memory_for(self.graph, Numbers())
         for name, tensor in zip(self.inputs, inputs, strict=True):
             buffer = self.graph.buffers[name]
             assert list(tensor.shape) == buffer.size and list(tensor.stride()) == buffer.stride, (
@@ -400,7 +432,8 @@ class EvaluatedKernel:
             flat = torch.zeros(storage_of(buffer, tensor.storage_offset()), dtype=host.dtype)
             flat.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset()).copy_(host)
             memory[name] = flat
-        evaluate(self.graph, memory)
+        for step in self.graph.nodes:
+            run_step(self.graph, step, memory, Numbers())
         for name, tensor in zip(self.outputs, outputs, strict=True):
             tensor.copy_(memory[name].as_strided(tensor.shape, tensor.stride(), 0).to(tensor.dtype))
         for name, tensor in zip(self.inputs, inputs, strict=True):
