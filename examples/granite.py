@@ -1,18 +1,20 @@
 """A small Granite, built from its Hugging Face config, generates text on the emulated card.
 
-    python examples/granite.py [--layers 2] [--hidden 256] [--tokens 16]
+    python examples/granite.py [--layers 2] [--hidden 256] [--tokens 16] [--page granite.html]
 
 Nothing in the model knows about the card: `model.to("spyre")`, `torch.compile`, `generate`. The same model in float32
 on the CPU is the judge. Weights are random but seeded, so the tokens mean nothing and never change.
 """
 
 import argparse
+import tempfile
 import time
 import warnings
 from collections import defaultdict
+from pathlib import Path
 
 import torch
-import torch_spyre  # noqa: F401  (also loaded by `import torch` itself)
+import torch_spyre.profiler
 
 
 def build(layers: int, hidden: int):
@@ -82,6 +84,13 @@ def print_traffic() -> None:
     print(f"{'total':<18}{sum(counts.values()):>6}{total[0]:>12,}{total[1]:>13,}{total[2]:>11,}{total[3]:>14,}")
 
 
+def print_time(report, tokens: int) -> None:
+    """What the card would take, and what for."""
+    total, bound = report.facts["totals"]["total_us"], report.facts["bound"]
+    share = 100 * bound["us"][bound["by"]] / total
+    print(f"on the card's clock {total / tokens:.0f} us a token, {share:.0f} % of it bound by {bound['by']}: {report.page}")
+
+
 def print_saving(model, forward, prompt) -> None:
     """What the scratchpads save: the same prompt and one more token, compiled without them."""
     from torch_spyre._inductor import config, kernels
@@ -105,6 +114,8 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--hidden", type=int, default=256)
     parser.add_argument("--tokens", type=int, default=16)
+    page = Path(tempfile.gettempdir()) / "granite.html"
+    parser.add_argument("--page", type=Path, default=page, help="where the report of time goes")
     args = parser.parse_args()
     warnings.filterwarnings("ignore")
 
@@ -125,12 +136,15 @@ def main() -> None:
         start = time.perf_counter()
         card = generate(model, prompt.to("spyre"), args.tokens)
         again = time.perf_counter() - start
+        with torch_spyre.profiler.report(args.page) as report:
+            generate(model, prompt.to("spyre"), args.tokens)
         longer = torch.randint(2, 512, (1, 50))
         generate(model, longer.to("spyre"), args.tokens)
     compare(card, judge, prompt.shape[1])
     print(f"{first:.1f} s with compilation, {again:.2f} s without")
     lengths = f"{prompt.shape[1]} and {longer.shape[1]}"
     print(f"compiled {len(torch.spyre.compilations())} times for prompts of {lengths} tokens and all that follow")
+    print_time(report, args.tokens)
     print_traffic()
     with torch.no_grad():
         print_saving(model, forward, prompt.to("spyre"))

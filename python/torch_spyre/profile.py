@@ -9,14 +9,12 @@ row of its own in the trace.
 """
 
 import argparse
+import json
 import pathlib
 import runpy
 import sys
 
-import torch
-from torch.profiler import ProfilerActivity, profile
-
-from torch_spyre import _C
+from torch_spyre import profiler
 
 
 def _arguments(argv):
@@ -36,29 +34,18 @@ def main(argv=None) -> int:
     sys.argv = [options.script, *options.arguments]
     sys.path[0] = str(pathlib.Path(options.script).resolve().parent)
     status = 0
-    _C._keep_profile()
-    with profile(
-        activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1],
-        record_shapes=options.shapes,
-        profile_memory=options.memory,
-        with_stack=options.stacks,
-    ) as profiler:
+    script = pathlib.Path(options.script)
+    stem = pathlib.Path(options.output) / script.stem
+    page, facts, trace, table = (f"{stem}.{kind}" for kind in ("report.html", "facts.json", "trace.json", "table.txt"))
+    asked = {"record_shapes": options.shapes, "profile_memory": options.memory, "with_stack": options.stacks}
+    with profiler.report(page, script.name, **asked) as report:
         try:
             runpy.run_path(options.script, run_name="__main__")
         except SystemExit as end:  # the script's own; what it did is written all the same
             status = end.code if isinstance(end.code, int) else int(end.code is not None)
-        torch.spyre.synchronize()
-    folder = pathlib.Path(options.output)
-    folder.mkdir(parents=True, exist_ok=True)
-    stem = folder / pathlib.Path(options.script).stem
-    page, facts, trace, table = (f"{stem}.{kind}" for kind in ("report.html", "facts.json", "trace.json", "table.txt"))
-    text = _C._profile_facts(
-        pathlib.Path(options.script).name, {"by": "torch_spyre.profile", "torch": torch.__version__}
-    )
-    pathlib.Path(facts).write_text(text)
-    pathlib.Path(page).write_text(_C._time_page(text))
-    profiler.export_chrome_trace(trace)
-    text = profiler.key_averages().table(sort_by="self_device_time_total", row_limit=options.rows)
+    pathlib.Path(facts).write_text(json.dumps(report.facts))
+    report.profiler.export_chrome_trace(trace)
+    text = report.profiler.key_averages().table(sort_by="self_device_time_total", row_limit=options.rows)
     pathlib.Path(table).write_text(text)
     print(text)
     print(f"page: {page}\nfacts: {facts}\ntrace: {trace}\ntable: {table}")

@@ -1,7 +1,7 @@
 """Whether profiles show the card, and reports of failures for whoever has to find the cause later.
 
 Times on the card come from ``torch.profiler`` with ``ProfilerActivity.PrivateUse1``; ``is_available`` says whether they
-do. With ``TORCH_SPYRE_FFDC=1`` a compilation or a launch that fails leaves a report, one JSON file each;
+do. ``report`` makes a page of what a block takes and what bounds it. With ``TORCH_SPYRE_FFDC=1`` a compilation or a launch that fails leaves a report, one JSON file each;
 ``get_diagnostic_report`` finds the last one. A fault of the device leaves what reproduces it beside its report: the
 kernel, its plan, the shapes it was called with, and the command that runs it again.
 """
@@ -75,6 +75,40 @@ def is_available() -> bool:
     """Whether ``torch.profiler`` shows what the cards of this process do."""
     kineto = torch.profiler.ProfilerActivity.PrivateUse1 in torch.profiler.supported_activities()
     return kineto and bool(_C.setting("SPYRE_DEVICE_TIME")) and _C._device_count() > 0
+
+
+class Report:
+    """What the cards did: ``facts`` (docs/spec/schema/time_facts.schema.json), and where its ``page`` is."""
+
+    def __init__(self, profiler: torch.profiler.profile):
+        self.profiler, self.facts, self.page = profiler, None, None
+
+    def finish(self, page, name: str) -> None:
+        text = _C._profile_facts(name, {"by": "torch_spyre.profiler", "torch": torch.__version__})
+        self.page = pathlib.Path(page)
+        self.page.parent.mkdir(parents=True, exist_ok=True)
+        self.page.write_text(_C._time_page(text))
+        self.facts = json.loads(text)
+
+
+@contextlib.contextmanager
+def report(page, name: str | None = None, **profile_options):
+    """Profiles the block and writes a page of it: total, what bounds it, what would help, every core's time.
+
+    >>> with torch_spyre.profiler.report("token.html") as report:
+    ...     model(x)
+    >>> report.facts["totals"]["total_us"], report.facts["bound"]["by"]
+
+    ``profile_options`` go to ``torch.profiler.profile``, which is ``report.profiler``. What an exception left is not
+    reported.
+    """
+    activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.PrivateUse1]
+    _C._keep_profile()
+    with torch.profiler.profile(activities=activities, **profile_options) as profiler:
+        made = Report(profiler)
+        yield made
+        torch.spyre.synchronize()
+    made.finish(page, name or pathlib.Path(page).stem)
 
 
 def record_failure(category: str, error: BaseException, output_dir=None) -> pathlib.Path | None:

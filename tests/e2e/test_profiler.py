@@ -438,6 +438,22 @@ class TestTheEndOfAProcess:
         assert done.returncode == 0 and "True" in done.stdout, done.stderr
 
 
+def test_a_block_has_a_page_and_its_facts(model, x, tmp_path):
+    import torch_spyre.profiler
+
+    torch.spyre.synchronize()
+    before = torch.spyre.device_time()
+    with torch_spyre.profiler.report(tmp_path / "pages" / "model.html") as report:
+        model(x)
+    assert report.facts["name"] == "model" and "<title>" in report.page.read_text()
+    totals = report.facts["totals"]
+    kernels = sum(e.self_device_time_total for e in report.profiler.key_averages())
+    assert 0 < totals["kernel_us"] <= totals["total_us"]
+    assert totals["kernel_us"] == pytest.approx(kernels, rel=0.05)
+    assert report.facts["bound"]["by"] in report.facts["bound"]["us"]
+    assert torch.spyre.device_time() > before
+
+
 def test_any_script_can_be_profiled(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
