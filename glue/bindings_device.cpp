@@ -271,6 +271,7 @@ void bind_device(py::module& module) {
   module.def("fallback_counts", &counts_by_name);
   module.def("metrics", &metrics_snapshot);
   module.def("interpreted_ops", &interpreted_ops);
+  module.def("_count_trace_read", [] { count(Metric::kTracesRead); });
   module.def("reset_metrics", [] {
     reset_metrics();
     reset_fallback_counts();

@@ -142,7 +142,7 @@ BENCHES = [
             rf"^ *(?P<case>\d+ \w+) +(?P<clock__s>{NUMBER}) +(?P<cpu__s>{NUMBER}) +(?P<import__s>{NUMBER})"
             rf" +(?P<model__s>{NUMBER}) +(?P<load__s>{NUMBER}) +(?P<token__s>{NUMBER}) +(?P<compiled>\d+)"
         ),
-        "--layers 2 40 --rounds 1",
+        "--layers 4 40 --rounds 1",
         "--layers 1 --hidden 256 --rounds 1",
     ),
     Bench(

@@ -21,6 +21,9 @@ os.environ.setdefault("MKL_CBWR", "COMPATIBLE")
 os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp(prefix="torchinductor-test-")
 atexit.register(shutil.rmtree, os.environ["TORCHINDUCTOR_CACHE_DIR"], ignore_errors=True)
 
+# Tests count compilations, also after `torch._dynamo.reset()`; tests/inductor/test_traces.py is about what is kept.
+os.environ.setdefault("SPYRE_TRACE_CACHE", "0")
+
 warnings.filterwarnings("ignore", message=".*is deprecated.*")
 
 

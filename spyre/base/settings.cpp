@@ -273,6 +273,12 @@ const std::vector<Setting>& table() {
        .max = 1024,
        .layer = "base",
        .meaning = "Host threads used for transfers and emulation; 0 uses every CPU this process may use."},
+      {.name = "SPYRE_TRACE_CACHE",
+       .type = kBool,
+       .fallback = true,
+       .layer = "python",
+       .meaning = "torch.compile without gradients reads what earlier processes traced from Inductor's cache "
+                  "directory, and leaves there what it traces (see ADR 0076). 0: every process traces."},
       {.name = "TORCH_SPYRE_DEBUG",
        .type = kBool,
        .fallback = false,

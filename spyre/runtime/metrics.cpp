@@ -79,6 +79,8 @@ std::string_view to_string(Metric metric) {
       return "eager_cache_misses";
     case Metric::kGraphsCompiled:
       return "graphs_compiled";
+    case Metric::kTracesRead:
+      return "traces_read";
     case Metric::kWorkEnqueued:
       return "work_enqueued";
     case Metric::kWorkInline:

@@ -35,6 +35,7 @@ enum class Metric {
   kEagerCacheHits,      ///< `eager_cache_hits`: eager calls whose kernel was there
   kEagerCacheMisses,    ///< `eager_cache_misses`: eager calls that had to be compiled, or refused, first
   kGraphsCompiled,      ///< `graphs_compiled`: graphs of torch.compile given to the compiler
+  kTracesRead,          ///< `traces_read`: calls of torch.compile that an earlier process traced and compiled
   kWorkEnqueued,        ///< `work_enqueued`: items given to a stream's thread
   kWorkInline,          ///< `work_inline`: items run on the calling thread, the stream being idle
   kWorkFailed,          ///< `work_failed`

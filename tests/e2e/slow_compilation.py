@@ -30,8 +30,9 @@ def wait(seconds: float) -> int:
     warnings.warn("a warning", stacklevel=1)
     log.error("a message")
     print("half a line", end=" ")
-    time.sleep(seconds)
+    time.sleep(0.2)  # nothing is drawn into it
     print("and its end")
+    time.sleep(seconds)
     return 0
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import inspect
+import re
 import subprocess
 import sys
 
@@ -101,6 +102,40 @@ def test_floats_become_tensors_by_a_table_of_operators():
     from torch.fx.passes import _tensorify_python_scalars as tensorify
 
     assert tensorify.SUPPORTED_OPS[torch.ops.aten.gt.Scalar] is torch.ops.aten.gt.Tensor
+
+
+def test_a_frame_is_compiled_by_compile_which_knows_where_it_is():
+    from torch._dynamo import convert_frame
+    from torch._dynamo.guards import CheckFunctionManager
+
+    assert "result = _compile(" in inspect.getsource(convert_frame.ConvertFrameAssert.__call__)
+    names = list(inspect.signature(inspect.unwrap(convert_frame._compile)).parameters)
+    assert names[:4] == ["code", "globals", "locals", "builtins"]
+    assert {"closure", "compiler_fn", "one_graph", "export", "hooks", "compile_id", "package"} <= {*names}
+    written = CheckFunctionManager.serialize_guards.__wrapped__
+    assert list(inspect.signature(written).parameters) == ["self", "builder", "sorted_guards", "output_graph"]
+    assert "self.serialize_guards(" in inspect.getsource(CheckFunctionManager.__init__)
+
+
+def test_a_recorder_is_given_what_dynamo_puts_into_a_package():
+    from torch._dynamo import convert_frame, output_graph, symbolic_convert
+    from torch_spyre._inductor import traces
+
+    modules = inspect.getsource(convert_frame), inspect.getsource(output_graph), inspect.getsource(symbolic_convert)
+    used = {name for text in modules for name in re.findall(r"\bpackage\.(\w+)\(", text)}
+    used -= {"rpartition", "rsplit"}  # of a text
+    assert used <= {name for name in dir(traces._Recorder) if not name.startswith("_")}, used
+    assert "if not self.package:" in inspect.getsource(output_graph.OutputGraph.bypass_package)
+
+
+def test_graphs_of_the_cache_are_bundled_and_go_through_two_functions():
+    from torch._functorch._aot_autograd import autograd_cache
+
+    cache = autograd_cache.AOTAutogradCache
+    assert "AOTAutogradCache._write_to_local_cache(key, content)" in inspect.getsource(cache.save)
+    assert "AOTAutogradCache._lookup(" in inspect.getsource(cache)
+    assert "return (entry, pickled_content)" in inspect.getsource(cache._lookup)
+    assert "bundled_autograd_cache" in inspect.getsource(autograd_cache.should_bundle_autograd_cache)
 
 
 def test_every_traced_node_comes_from_create_proxy():

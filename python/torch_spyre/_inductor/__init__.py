@@ -69,8 +69,9 @@ def _on_dynamo() -> None:
 
 
 def _on_compilation() -> None:
-    from torch_spyre._inductor import progress
+    from torch_spyre._inductor import progress, traces
 
+    traces.install()
     progress.install()
 
 

@@ -179,9 +179,10 @@ def _compile_for_the_card() -> None:
     def compile_fx(model_, example_inputs_, inner_compile=module.compile_fx_inner, *args, **kwargs):
         if not uses_spyre(model_, example_inputs_):
             return original(model_, example_inputs_, inner_compile, *args, **kwargs)
-        from torch_spyre._inductor import decompositions, progress, required
+        from torch_spyre._inductor import decompositions, progress, required, traces
 
         progress.now("AOTAutograd")
+        traces.note_graph(model_)
         required.refuse_compilation(model_, example_inputs_)
         _check_products_in_place(model_)
         refusals.pop(_compilation(), None)
