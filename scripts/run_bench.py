@@ -4,6 +4,7 @@
     run_bench.py --quick                      every benchmark once, as small as it gets: do they run, are results right?
     run_bench.py [name ...]                   prints tables: median and spread of --runs 5
     run_bench.py --write [name ...]           the same, into bench/README.md, with machine and commit beside
+    run_bench.py --busy ...                   processor time where a benchmark can, on a machine that others use
 
 Every benchmark checks its results before it prints a number and fails where they are wrong, which fails this script.
 Spread is the median absolute deviation of the runs; figures that are counted and not measured have none. Programs are
@@ -60,6 +61,7 @@ class Bench(NamedTuple):
     rows: Callable[[str], Rows]
     full: str = ""
     quick: str = ""
+    busy: str = ""  # what measures on a machine that others use: processor time
 
     @property
     def name(self) -> str:
@@ -98,6 +100,7 @@ BENCHES = [
         ),
         "--rounds 9",
         "--rounds 1 softmax",
+        "--threads 1 --cpu",
     ),
     Bench("runtime_bench.cpp", google_benchmark, GOOGLE, f"{GOOGLE} --benchmark_min_time=0.01"),
     Bench("launch_bench.cpp", google_benchmark, GOOGLE, f"{GOOGLE} --benchmark_min_time=0.01"),
@@ -135,6 +138,7 @@ BENCHES = [
         ),
         "",
         "--rounds 1 1x256x32",
+        "--threads 1 --cpu",
     ),
     Bench(
         "start_bench.py",
@@ -164,6 +168,7 @@ BENCHES = [
         ),
         "",
         "--rounds 3 --shapes 3",
+        "--cpu",
     ),
     Bench(
         "numerics.py",
@@ -175,8 +180,12 @@ BENCHES = [
 ]
 
 
-def run_once(bench: Bench, build: Path, quick: bool) -> Rows:
-    arguments = (bench.quick or bench.full if quick else bench.full).split()
+def arguments_of(bench: Bench, quick: bool, busy: bool) -> str:
+    return " ".join(filter(None, [bench.quick or bench.full if quick else bench.full, bench.busy if busy else ""]))
+
+
+def run_once(bench: Bench, build: Path, given: str) -> Rows:
+    arguments = given.split()
     if bench.source.endswith(".py"):
         command = [sys.executable, str(ROOT / "bench" / bench.source), *arguments]
         if bench.name == "exec_vs_torch":
@@ -255,6 +264,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="default: all")
     parser.add_argument("--quick", action="store_true", help="each once, with the smallest settings")
+    parser.add_argument(
+        "--busy", action="store_true", help="processor time where a benchmark can: others use the machine"
+    )
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--write", action="store_true", help="into bench/README.md")
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "editable")
@@ -270,10 +282,11 @@ def main() -> int:
     where = f"{machine()}; commit {commit()}"
     sections = {}
     for bench in [known[name] for name in options.names] or BENCHES:
+        arguments = arguments_of(bench, options.quick, options.busy)
         runs = [
-            run_once(bench, options.build.resolve(), options.quick) for _ in range(1 if options.quick else options.runs)
+            run_once(bench, options.build.resolve(), arguments) for _ in range(1 if options.quick else options.runs)
         ]
-        sections[bench.name] = section(bench, runs, where, bench.quick or bench.full if options.quick else bench.full)
+        sections[bench.name] = section(bench, runs, where, arguments)
         print(f"{bench.name}: {len(runs[0])} cases" if options.quick else sections[bench.name] + "\n", flush=True)
     if options.write:
         PAGE.write_text(rewritten(PAGE.read_text(), sections))

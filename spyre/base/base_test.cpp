@@ -203,6 +203,18 @@ TEST(Settings, BoolTakesUpstreamsWords) {
   unsetenv("TORCH_SPYRE_DOWNCAST_WARN");
 }
 
+TEST(Json, ObjectsKeepTheOrderOfTheirMembersAndMoveThemAsTheyGrow) {
+  Json object = {{"z", Json::array({1, 2})}, {"a", 3}};
+  const Json* const inside = &object["z"][1];
+  for (int i = 0; i < 100; ++i) object[std::to_string(i)] = i;
+  EXPECT_EQ(&object["z"][1], inside);
+  EXPECT_EQ(object.begin().key(), "z");
+  object.erase("z");
+  EXPECT_EQ(object.begin().key(), "a");
+  EXPECT_EQ(object.size(), 101u);
+  EXPECT_EQ(parse_json(R"({"b": 1, "a": 2, "b": 3})", "text").value().dump(), R"({"b":3,"a":2})");
+}
+
 TEST(ParallelFor, CoversTheRangeOnceAndRethrows) {
   std::vector<int> hits(100'003);
   parallel_for(static_cast<int64_t>(hits.size()), 100, [&](int64_t begin, int64_t end) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "spyre/base/json_fwd.h"
+#include "spyre/base/ordered_map.h"
 #include "spyre/base/result.h"
 
 namespace spyre {

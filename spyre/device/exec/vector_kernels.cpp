@@ -230,6 +230,9 @@ void join_sticks(const std::byte* first, const std::byte* second, std::byte* to)
 
 // ---- Pointwise ----
 
+/// Bytes that are asked for before their turn: with so much to do for each, a processor looks ahead less far by itself.
+constexpr int64_t kAhead = 2048;
+
 /// `kSplats` has a bit for each input of which one element stands for the whole run; one function per choice,
 /// so that the loop over a run neither asks nor loads them again.
 template <class Format, class Row, unsigned kSplats = 0>
@@ -256,6 +259,9 @@ void pointwise_tile(const PointwiseTile& given) {
       if (kSplats >> i & 1) Format::splat(in[i], values[i]);
     }
     for (int64_t at = 0; at < bytes; at += kPartBytes) {
+      for (int i = 0; i < kInputs; ++i) {
+        if (!(kSplats >> i & 1)) hwy::Prefetch(in[i] + at + kAhead);
+      }
       if constexpr ((kSplats & 1) == 0) Format::load(in[0] + at, values[0]);
       if constexpr (kInputs > 1 && (kSplats & 2) == 0) Format::load(in[1] + at, values[1]);
       if constexpr (kInputs > 2 && (kSplats & 4) == 0) Format::load(in[2] + at, values[2]);
