@@ -262,7 +262,7 @@ at::Tensor to_copy(const at::Tensor& self, std::optional<c10::ScalarType> dtype,
 
 at::Tensor copy_from_and_resize(const at::Tensor& self, const at::Tensor& dst) {
   if (self.sizes() != dst.sizes()) {
-    dst.resize_(self.sizes());
+    resize_to_write(dst, self.sizes());
   }
   return copy_from(self, dst, /*non_blocking=*/false);
 }

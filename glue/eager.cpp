@@ -30,7 +30,7 @@ bool resize_written(const EagerPlan& plan, const EagerCall& call) {
     if (tensor.sizes() == target.spec.size) {
       continue;
     }
-    resize_(tensor, target.spec.size, std::nullopt);
+    resize_to_write(tensor, target.spec.size);
     resized = true;
   }
   return resized;

@@ -117,7 +117,7 @@ class Planner {
         made.add_result(written(target));
       } else {
         if (target.written >= 0) {
-          target.spec.stride = contiguous_strides(target.spec.size);
+          target.spec.stride = spyre::contiguous_strides(target.spec.size);
         }
         made.add_result(target.spec);
       }

@@ -78,8 +78,8 @@ std::vector<ResultSpec> of_layer_norm(const c10::OperatorHandle& /*op*/, Argumen
   const std::vector<int64_t> size = x.sizes().vec();
   std::vector<int64_t> kept = size;
   std::fill(kept.end() - static_cast<std::ptrdiff_t>(inner.size()), kept.end(), 1);
-  const ResultSpec statistics{kept, contiguous_strides(kept), x.scalar_type()};
-  return {{size, contiguous_strides(size), x.scalar_type()}, statistics, statistics};
+  const ResultSpec statistics{kept, spyre::contiguous_strides(kept), x.scalar_type()};
+  return {{size, spyre::contiguous_strides(size), x.scalar_type()}, statistics, statistics};
 }
 
 std::vector<ResultSpec> of_rms_norm(const c10::OperatorHandle& op, Arguments arguments) {
@@ -105,7 +105,7 @@ std::vector<ResultSpec> of_batch_norm(const c10::OperatorHandle& op, Arguments a
 
 std::vector<ResultSpec> of_rms_norm_backward(const c10::OperatorHandle& /*op*/, Arguments arguments) {
   const auto of = [](const at::Tensor& tensor) {
-    return ResultSpec{tensor.sizes().vec(), contiguous_strides(tensor.sizes()), tensor.scalar_type()};
+    return ResultSpec{tensor.sizes().vec(), spyre::contiguous_strides(tensor.sizes()), tensor.scalar_type()};
   };
   const c10::List<bool> wanted = arguments[5].toBoolList();
   const bool weighted = arguments[4].isTensor() && arguments[4].toTensor().defined();
@@ -123,7 +123,7 @@ std::vector<ResultSpec> of_grouped_mm(const c10::OperatorHandle& /*op*/, Argumen
     size.insert(size.begin(), arguments[2].toTensor().numel());
   }
   const bool has_dtype = arguments[4].isInt();
-  return {{size, contiguous_strides(size), has_dtype ? arguments[4].toScalarType() : x.scalar_type()}};
+  return {{size, spyre::contiguous_strides(size), has_dtype ? arguments[4].toScalarType() : x.scalar_type()}};
 }
 
 }  // namespace spyre::glue

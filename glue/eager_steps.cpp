@@ -5,6 +5,7 @@
 
 #include "glue/eager.h"
 #include "glue/eager_rules.h"
+#include "glue/kernels.h"
 #include "glue/tensor_access.h"
 #include "spyre/forms/forms.h"
 
@@ -101,7 +102,8 @@ void finish_steps(const c10::OperatorHandle& op, torch::jit::Stack* stack, Tenso
       TORCH_CHECK(c10::canCast(result.scalar_type(), target.scalar_type()), "result type ",
                   result.scalar_type(), " can't be cast to the desired output type ", target.scalar_type());
       if (given[i].is_out()) {
-        at::native::resize_output(target, result.sizes());
+        at::native::resize_output_check(target, result.sizes());
+        resize_to_write(target, result.sizes());
       }
       target.copy_(result);
       result = target;

@@ -98,12 +98,13 @@ at::Tensor empty_with_layout(c10::IntArrayRef size, c10::IntArrayRef stride, c10
                      {layout, host_type_of(dtype), reach});
 }
 
-const at::Tensor& resize_(const at::Tensor& self, c10::IntArrayRef size,
-                          std::optional<c10::MemoryFormat> memory_format) {
-  TORCH_CHECK(memory_format.value_or(c10::MemoryFormat::Contiguous) == c10::MemoryFormat::Contiguous,
-              "resize_ on Spyre supports the contiguous memory format only, got: ", *memory_format);
+namespace {
+
+enum class Content : uint8_t { kKept, kNobodys };
+
+void change_size(const at::Tensor& self, c10::IntArrayRef size, Content content) {
   if (self.sizes() == size) {
-    return self;
+    return;
   }
   at::detail::check_size_nonnegative(size);
   const int64_t needed = self.storage_offset() + c10::multiply_integers(size);
@@ -113,15 +114,33 @@ const at::Tensor& resize_(const at::Tensor& self, c10::IntArrayRef size,
   if (needed > held && needed > self.storage_offset()) {
     // The elements stay where a CPU tensor would keep them: at the same logical offsets.
     const HostType type = host_type_of(self.scalar_type());
-    const std::vector<std::byte> kept = held > 0 ? read_logical_elements(*context) : std::vector<std::byte>();
+    // What will be written covers all that was there, unless it begins behind the start of the storage.
+    const bool keeps = content == Content::kKept || self.storage_offset() > 0;
+    const std::vector<std::byte> kept =
+        keeps && held > 0 ? read_logical_elements(*context) : std::vector<std::byte>();
     BaseImage image =
         self.storage_offset() == 0 ? image_for(size, stride, type) : image_for({needed}, {1}, type);
     replace_image(*self.storage().unsafeGetStorageImpl(), std::move(image));
-    write_logical_elements(*context_of(*self.storage().unsafeGetStorageImpl()), kept);
+    if (keeps) {
+      write_logical_elements(*context_of(*self.storage().unsafeGetStorageImpl()), kept);
+    }
     impl_of(self)->set_own_layout(std::nullopt);
   }
   refresh_sizes(self, size, stride, self.storage_offset());
+}
+
+}  // namespace
+
+const at::Tensor& resize_(const at::Tensor& self, c10::IntArrayRef size,
+                          std::optional<c10::MemoryFormat> memory_format) {
+  TORCH_CHECK(memory_format.value_or(c10::MemoryFormat::Contiguous) == c10::MemoryFormat::Contiguous,
+              "resize_ on Spyre supports the contiguous memory format only, got: ", *memory_format);
+  change_size(self, size, Content::kKept);
   return self;
+}
+
+void resize_to_write(const at::Tensor& self, c10::IntArrayRef size) {
+  change_size(self, size, Content::kNobodys);
 }
 
 at::Tensor& set_storage_offset(at::Tensor& self, at::Storage source, int64_t storage_offset,

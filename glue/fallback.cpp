@@ -235,7 +235,7 @@ class Call {
     for (const at::Tensor& tensor : written_) {
       const at::Tensor& host = hosts_.at(tensor.unsafeGetTensorImpl()).host;
       if (tensor.sizes() != host.sizes()) {
-        tensor.resize_(host.sizes());
+        resize_to_write(tensor, host.sizes());
         if (host.is_non_overlapping_and_dense()) {
           tensor.as_strided_(host.sizes(), host.strides());
         }

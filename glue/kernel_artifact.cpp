@@ -32,7 +32,7 @@ Result<KernelArgument> read_argument(const program::LaunchArg& arg, const std::s
     argument.size.push_back(*fixed);
   }
   argument.most = argument.size;
-  argument.stride = arg.stride.empty() ? contiguous_strides(argument.size) : arg.stride;
+  argument.stride = arg.stride.empty() ? spyre::contiguous_strides(argument.size) : arg.stride;
   argument.layout = DeviceLayout::raw(arg.device_size, arg.stride_map, *arg.device_format, arg.arrangement);
   SPYRE_TRY(argument.layout.check_well_formed());
   return argument;

@@ -20,6 +20,9 @@ at::Tensor empty_with_layout(c10::IntArrayRef size, c10::IntArrayRef stride, c10
                              const DeviceLayout& layout, c10::Device device);
 const at::Tensor& resize_(const at::Tensor& self, c10::IntArrayRef size,
                           std::optional<c10::MemoryFormat> memory_format);
+/// The same for a tensor that a result is about to be written to: its elements are nobody's, and may be what no type of the host
+/// can hold.
+void resize_to_write(const at::Tensor& self, c10::IntArrayRef size);
 at::Tensor& set_storage(at::Tensor& self, at::Storage source);
 at::Tensor& set_storage_offset(at::Tensor& self, at::Storage source, int64_t storage_offset,
                                c10::IntArrayRef size, c10::IntArrayRef stride);

@@ -53,6 +53,26 @@ def test_factories_that_write_into_a_tensor(dtype, size):
         assert torch.equal(out.cpu(), make(torch.empty(0, dtype=dtype)))
 
 
+@pytest.mark.parametrize("dtype", NARROW, ids=str)
+def test_results_replace_what_no_type_can_hold(dtype):
+    # Bytes that are no numbers of the type: what uninitialised memory may hold.
+    garbage = torch.full((200,), float("nan"), dtype=torch.float16, device="spyre")
+    expected = torch.eye(7, 80, dtype=dtype)
+    for _ in range(8):
+        del garbage
+        out = torch.empty((7, 7), dtype=dtype, device="spyre")
+        torch.eye(7, 80, out=out)
+        assert torch.equal(out.cpu(), expected)
+        garbage = torch.full((200,), float("nan"), dtype=torch.float16, device="spyre")
+
+
+def test_a_result_behind_the_start_of_a_storage_keeps_what_is_before_it():
+    base = torch.arange(4, dtype=torch.float32, device="spyre")
+    out = base[2:]
+    torch.arange(10, 15, dtype=torch.float32, device="spyre", out=out)
+    assert out.cpu().tolist() == [10, 11, 12, 13, 14] and base.cpu().tolist() == [0, 1, 10, 11]
+
+
 @pytest.mark.parametrize("dtype", FLOATS + WORDS, ids=str)
 @pytest.mark.parametrize("offset", [0, 1, -2, 65])
 def test_a_matrix_with_a_diagonal(offset, dtype):
