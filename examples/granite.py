@@ -87,8 +87,9 @@ def print_traffic() -> None:
 def print_time(report, tokens: int) -> None:
     """What the card would take, and what for."""
     total, bound = report.facts["totals"]["total_us"], report.facts["bound"]
-    share = 100 * bound["us"][bound["by"]] / total
-    print(f"on the card's clock {total / tokens:.0f} us a token, {share:.0f} % of it bound by {bound['by']}: {report.page}")
+    by, page = bound["by"], report.page
+    share = 100 * bound["us"][by] / total
+    print(f"{total / tokens:.0f} us a token on the card's clock, {share:.0f} % of it bound by {by}: {page}")
 
 
 def print_saving(model, forward, prompt) -> None:

@@ -1,9 +1,10 @@
 """Whether profiles show the card, and reports of failures for whoever has to find the cause later.
 
 Times on the card come from ``torch.profiler`` with ``ProfilerActivity.PrivateUse1``; ``is_available`` says whether they
-do. ``report`` makes a page of what a block takes and what bounds it. With ``TORCH_SPYRE_FFDC=1`` a compilation or a launch that fails leaves a report, one JSON file each;
-``get_diagnostic_report`` finds the last one. A fault of the device leaves what reproduces it beside its report: the
-kernel, its plan, the shapes it was called with, and the command that runs it again.
+do. ``report`` makes a page of what a block takes and what bounds it. With ``TORCH_SPYRE_FFDC=1`` a compilation or a
+launch that fails leaves a report, one JSON file each; ``get_diagnostic_report`` finds the last one. A fault of the
+device leaves what reproduces it beside its report: the kernel, its plan, the shapes it was called with, and the command
+that runs it again.
 """
 
 import atexit

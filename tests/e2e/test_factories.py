@@ -56,14 +56,12 @@ def test_factories_that_write_into_a_tensor(dtype, size):
 @pytest.mark.parametrize("dtype", NARROW, ids=str)
 def test_results_replace_what_no_type_can_hold(dtype):
     # Bytes that are no numbers of the type: what uninitialised memory may hold.
-    garbage = torch.full((200,), float("nan"), dtype=torch.float16, device="spyre")
     expected = torch.eye(7, 80, dtype=dtype)
     for _ in range(8):
-        del garbage
+        torch.full((200,), float("nan"), dtype=torch.float16, device="spyre")  # gone at once; its memory is next
         out = torch.empty((7, 7), dtype=dtype, device="spyre")
         torch.eye(7, 80, out=out)
         assert torch.equal(out.cpu(), expected)
-        garbage = torch.full((200,), float("nan"), dtype=torch.float16, device="spyre")
 
 
 def test_a_result_behind_the_start_of_a_storage_keeps_what_is_before_it():
