@@ -170,7 +170,8 @@ const std::vector<Pass>& table() {
              return options.lx_planning && options.reorder && options.bundle_ops == 0;
            },
        .run = [](DeviceGraph& graph, PassContext& context) -> Status {
-         SPYRE_ASSIGN_OR_RETURN(context.found.order, reorder_nodes(graph, context.planner));
+         SPYRE_ASSIGN_OR_RETURN(context.found.order, reorder_nodes(graph, context.planner,
+                                                                   {.objective = context.options.objective}));
          return Status();
        }},
       {.name = "plan-scratchpad",

@@ -1,6 +1,7 @@
 #include "spyre/passes/bundle/reorder_nodes.h"
 
 #include "spyre/base/json.h"
+#include "spyre/lx/kernel_time.h"
 #include "spyre/lx/plan_cost.h"
 #include "spyre/passes/bundle/reorder/order_search.h"
 
@@ -15,13 +16,19 @@ DeviceGraph in_order(const DeviceGraph& graph, const Order& order) {
 
 struct Planned {
   Bytes traffic;
+  Nanos time;
   bool all_found_room = false;
+
+  bool better_than(const Planned& other, lx::Objective objective) const {
+    return objective == lx::Objective::kTime ? time < other.time : traffic < other.traffic;
+  }
 };
 
 Result<Planned> planned(DeviceGraph graph, lx::Planner& planner, lx::Effort effort) {
   SPYRE_ASSIGN_OR_RETURN(const lx::Plan plan, planner.plan(graph, effort));
   SPYRE_ASSIGN_OR_RETURN(const lx::PlanCost cost, lx::cost_of(graph));
-  return Planned{cost.read + cost.written, plan.saved() == plan.at_stake()};
+  SPYRE_ASSIGN_OR_RETURN(const Nanos time, lx::kernel_time(graph));
+  return Planned{cost.read + cost.written, time, plan.saved() == plan.at_stake()};
 }
 
 }  // namespace
@@ -44,12 +51,12 @@ Result<ReorderReport> reorder_nodes(DeviceGraph& graph, lx::Planner& planner, co
   SPYRE_CHECK(keeps(dependences, *order), "an order keeps what nodes wait for");
   DeviceGraph ordered = in_order(graph, *order);
   SPYRE_ASSIGN_OR_RETURN(Planned other, planned(ordered, planner, lx::Effort::kWholeLives));
-  if (other.traffic >= given.traffic) return report;
+  if (!other.better_than(given, options.objective)) return report;
   // Parts of lives may do in the order of the program what another order does for whole ones.
   SPYRE_ASSIGN_OR_RETURN(given, planned(graph, planner, lx::Effort::kFull));
   SPYRE_ASSIGN_OR_RETURN(other, planned(ordered, planner, lx::Effort::kFull));
   report.before = given.traffic;
-  if (other.traffic >= given.traffic) return report;
+  if (!other.better_than(given, options.objective)) return report;
   report.after = other.traffic;
   for (size_t i = 0; i < order->size(); ++i) report.moved += (*order)[i] != i;
   graph = std::move(ordered);

@@ -5,6 +5,7 @@
 #include "spyre/base/json_fwd.h"
 #include "spyre/base/result.h"
 #include "spyre/graph/device_graph.h"
+#include "spyre/lx/objective.h"
 #include "spyre/lx/planner.h"
 
 namespace spyre {
@@ -13,6 +14,7 @@ struct ReorderOptions {
   /// Units of work for looking at orders (a buffer or a step each). Work, not time: the same graph gives the
   /// same order everywhere.
   int64_t budget = 20'000'000;
+  lx::Objective objective = lx::Objective::kTraffic;
 };
 
 /// What the search found; device memory traffic of the planned graph.
@@ -34,7 +36,8 @@ struct ReorderReport {
 ///
 /// Only when the plan in program order leaves something outside for lack of room. Orders that keep every
 /// dependence (reorder/dependences.h) are searched (reorder/order_search.h) under an estimate. The best is planned to
-/// the end, and kept only if its plan moves strictly fewer bytes of device memory.
+/// the end, and kept only if its plan moves strictly fewer bytes of device memory or, where time is the objective, is done
+/// earlier.
 ///
 /// Needs divided work; places nothing itself. Changes no result, bit for bit.
 Result<ReorderReport> reorder_nodes(DeviceGraph& graph, lx::Planner& planner,

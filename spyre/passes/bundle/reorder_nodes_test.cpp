@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "spyre/lx/kernel_time.h"
 #include "spyre/passes/bundle/reorder/dependences.h"
 #include "spyre/passes/test_graphs.h"
 
@@ -108,6 +109,23 @@ TEST(ReorderNodes, TheProgramsOrderStaysWhereEverythingFits) {
   const ReorderReport report = reordered(graph, {.capacity = kTensor * 2}).value();
   EXPECT_EQ(graph, program);
   EXPECT_EQ(report.evaluated, 0);
+}
+
+TEST(ReorderNodes, AskedForTimeKeepsAnOrderThatIsDoneEarlier) {
+  const lx::PlannerOptions planning{.capacity = kTensor * 2,
+                                    .moves = lx::MoveSet::all().without({lx::Move::kEvict})};
+  const auto time_of = [&](DeviceGraph graph) {
+    test::plan(graph, planning).value();
+    return lx::kernel_time(graph).value();
+  };
+  const DeviceGraph program = test::divided(
+      test::elementwise("x=64; y=64; a = exp x; b = exp y; c = neg a; d = neg b; e = add a c; f = add b d"),
+      1);
+  DeviceGraph graph = program;
+  lx::Planner planner(planning);
+  const ReorderReport report = reorder_nodes(graph, planner, {.objective = lx::Objective::kTime}).value();
+  EXPECT_GT(report.moved, 0);
+  EXPECT_LT(time_of(graph), time_of(program));
 }
 
 TEST(ReorderNodes, TheProgramsOrderStaysWhereNoOtherHelps) {
