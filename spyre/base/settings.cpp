@@ -464,6 +464,11 @@ Result<int64_t> read_int(std::string_view name) {
 Result<double> read_float(std::string_view name) {
   return SettingValues().read<double>(name);
 }
+std::string_view terminal_kind() {
+  const char* const kind = environment("TERM");
+  return kind != nullptr ? kind : "";
+}
+
 Result<std::string> read_string(std::string_view name) {
   return SettingValues().read<std::string>(name);
 }

@@ -42,6 +42,9 @@ const Setting& setting_row(std::string_view name);
 /// error that names the variable, what was found and what is allowed.
 Result<SettingValue> read_setting(std::string_view name);
 
+/// What kind of terminal the process says it has (TERM), which is no setting of ours; empty: none.
+std::string_view terminal_kind();
+
 /// Typed forms for rows of that type; same errors.
 Result<bool> read_bool(std::string_view name);
 Result<int64_t> read_int(std::string_view name);

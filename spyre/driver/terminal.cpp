@@ -3,7 +3,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <string>
 
 #include "spyre/base/settings.h"
@@ -20,8 +19,8 @@ int columns_of(int descriptor) {
 }
 
 bool can_be_written_over(int descriptor) {
-  const char* const kind = std::getenv("TERM");
-  return isatty(descriptor) != 0 && kind != nullptr && std::string_view(kind) != "dumb";
+  const std::string_view kind = terminal_kind();
+  return isatty(descriptor) != 0 && !kind.empty() && kind != "dumb";
 }
 
 void write_all(int descriptor, std::string_view bytes) {
