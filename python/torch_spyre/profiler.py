@@ -139,10 +139,10 @@ def record_failure(category: str, error: BaseException, output_dir=None) -> path
 def _kernel_of(message: str, folder: pathlib.Path) -> dict:
     """Copies the kernel that a fault names into a folder, with what it takes to run it again."""
     named = _KERNEL.search(message)
-    kernels = sys.modules.get("torch_spyre._inductor.kernels")  # not loaded: nothing was compiled
-    if named is None or kernels is None:
+    if named is None:
         return {}
-    kernel = kernels.latest(named[1])
+    kernels = sys.modules.get("torch_spyre._inductor.kernels")  # not loaded: nothing was compiled
+    kernel = kernels.latest(named[1]) if kernels is not None else None
     if kernel is None:
         return {"kernel": None, "kernel_missing": f"{named[1]} is no kernel of torch.compile; eager ones are not kept"}
     shutil.copytree(kernel.folder(), folder / "kernel")

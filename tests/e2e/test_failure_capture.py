@@ -70,3 +70,11 @@ def test_its_command_runs_the_kernel(report):
         pytest.skip("spyre-run is not built")
     done = subprocess.run([tool, *command[1:]], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_of_an_eager_kernel_it_says_that_none_is_kept(tmp_path):
+    from torch_spyre import profiler
+
+    artifacts = profiler._kernel_of("core 0 of kernel aten_abs_#2 on stream 0: a fault", tmp_path)
+    assert artifacts["kernel"] is None and "eager ones are not kept" in artifacts["kernel_missing"]
+    assert not list(tmp_path.iterdir())
